@@ -1,0 +1,30 @@
+"""Where the installed command starts; `python -m foldmark` does the same.
+
+The program's packages have common names.  They are imported here, from this file's own folder, before anything
+else can be found under those names: a `core/` or `cli/` of the user on PYTHONPATH is never run.
+"""
+
+from __future__ import annotations
+
+import sys
+from os.path import abspath, dirname
+
+_HOME = dirname(abspath(__file__))
+sys.path.insert(0, _HOME)
+try:
+    import cli
+    import core
+    import mcp_server  # noqa: F401 (bound here, imported from by `serve`)
+finally:
+    sys.path.remove(_HOME)
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    from cli.main import run
+
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
