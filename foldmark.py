@@ -14,7 +14,7 @@ sys.path.insert(0, _HOME)
 try:
     import cli
     import core
-    import mcp_server  # noqa: F401 (bound here, imported from by `serve`)
+    import mcp_server
 finally:
     sys.path.remove(_HOME)
 

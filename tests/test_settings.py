@@ -1,0 +1,197 @@
+"""Settings: the order of the layers, where values come from, what is said about a bad one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from core.errors import SettingsError
+from core.model import JSON
+from core.settings import Settings, load
+
+
+class Folders:
+    """A home with a project in it, and a place for the user's own file."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.project = self.home / "shop" / "src"
+        self.user = root / "config"
+        for folder in (self.project, self.user):
+            folder.mkdir(parents=True)
+
+    def load(self, env: Mapping[str, str] | None = None, **overrides: JSON) -> Settings:
+        return load(env or {}, home=self.home, project_dir=self.project, user_dir=self.user, overrides=overrides)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    return Folders(tmp_path)
+
+
+def test_defaults_hold_when_nothing_is_set(folders: Folders) -> None:
+    settings = folders.load()
+
+    assert settings.claude_dir == folders.home / ".claude"
+    assert (settings.keep_tokens, settings.summarizer, settings.window_tokens) == (20_000, "auto", None)
+    assert settings.origin("keep_tokens") == settings.origin("claude_dir") == "default"
+
+
+def test_each_layer_wins_over_those_below(folders: Folders) -> None:
+    user, project = folders.user / "foldmark.toml", folders.home / "shop" / "foldmark.toml"
+    user.write_text("keep_tokens = 1\nrestore_files = 1\nresult_chars = 1\npreview_bytes = 1\n", encoding="utf-8")
+    project.write_text("keep_tokens = 2\nrestore_files = 2\nresult_chars = 2\n", encoding="utf-8")
+    env = {"FOLDMARK_KEEP_TOKENS": "3", "FOLDMARK_RESTORE_FILES": "3"}
+
+    settings = folders.load(env, keep_tokens=4)
+
+    figures = [settings.keep_tokens, settings.restore_files, settings.result_chars, settings.preview_bytes]
+    assert figures == [4, 3, 2, 1]
+    keys = ("keep_tokens", "restore_files", "result_chars", "preview_bytes", "results_chars")
+    assert [settings.origin(key) for key in keys] == [
+        "command line",
+        "FOLDMARK_RESTORE_FILES",
+        str(project),
+        str(user),
+        "default",
+    ]
+
+
+def test_an_override_that_is_none_is_not_set(folders: Folders) -> None:
+    assert folders.load(keep_tokens=None).origin("keep_tokens") == "default"
+
+
+def test_the_clients_own_variable_moves_its_folder(folders: Folders) -> None:
+    settings = folders.load({"CLAUDE_CONFIG_DIR": "/data/claude"})
+
+    assert settings.claude_dir == Path("/data/claude")
+    assert settings.origin("claude_dir") == "CLAUDE_CONFIG_DIR"
+
+
+def test_our_variable_wins_over_the_clients(folders: Folders) -> None:
+    settings = folders.load({"CLAUDE_CONFIG_DIR": "/data/claude", "FOLDMARK_CLAUDE_DIR": "~/mine"})
+
+    assert settings.claude_dir == folders.home / "mine"
+
+
+def test_the_search_for_a_project_file_ends_at_the_home_folder(folders: Folders) -> None:
+    (folders.home / "foldmark.toml").write_text("keep_tokens = 7", encoding="utf-8")
+
+    assert folders.load().keep_tokens == 20_000
+
+
+def test_a_project_outside_the_home_folder_has_its_file_too(folders: Folders, tmp_path: Path) -> None:
+    outside = tmp_path / "srv" / "app"
+    outside.mkdir(parents=True)
+    (tmp_path / "srv" / "foldmark.toml").write_text("keep_tokens = 7", encoding="utf-8")
+
+    settings = load({}, home=folders.home, project_dir=outside, user_dir=folders.user)
+
+    assert settings.keep_tokens == 7
+
+
+def test_without_any_file_up_to_the_root_the_defaults_hold(folders: Folders) -> None:
+    settings = load({}, home=folders.home, project_dir=Path("/no/such/folder"), user_dir=folders.user)
+
+    assert settings.keep_tokens == 20_000
+
+
+def test_relative_paths_start_where_they_were_set(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("allowed_roots = ['notes', '~', '/srv']", encoding="utf-8")
+    (folders.project / "foldmark.toml").write_text("models_file = 'models.toml'", encoding="utf-8")
+
+    settings = folders.load()
+
+    assert settings.allowed_roots == (folders.user / "notes", folders.home, Path("/srv"))
+    assert settings.models_file == folders.project / "models.toml"
+
+
+def test_a_variable_holds_several_folders_like_the_systems_path(folders: Folders) -> None:
+    settings = folders.load({"FOLDMARK_ALLOWED_ROOTS": os.pathsep.join(["/a", "/b"])})
+
+    assert settings.allowed_roots == (Path("/a"), Path("/b"))
+
+
+@pytest.mark.parametrize("key", ["claude_dir", "allowed_roots"])
+def test_a_project_cannot_open_its_readers_folders(folders: Folders, key: str) -> None:
+    (folders.project / "foldmark.toml").write_text(f"{key} = '/etc'", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert key in str(caught.value)
+    assert "FOLDMARK_" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("keep_tokens = 'many'", "a whole number from 0 up"),
+        ("summary_tokens = 20000", "a whole number from 3,000 to 12,000"),
+        ("window_tokens = 8000", "a whole number from 40,000 up"),
+        ("summarizer = 'magic'", "auto, extractive"),
+        ("models_file = 3", "a path"),
+    ],
+)
+def test_a_bad_value_names_file_key_and_what_is_allowed(folders: Folders, line: str, allowed: str) -> None:
+    file = folders.project / "foldmark.toml"
+    file.write_text(line, encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert str(file) in str(caught.value)
+    assert line.partition(" ")[0] in str(caught.value)
+    assert caught.value.hint == f"allowed: {allowed}"
+
+
+def test_a_bad_list_of_folders_is_refused(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("allowed_roots = 3", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert caught.value.hint == "allowed: a list of folders"
+
+
+def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("keep_token = 3", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert "keep_token" in str(caught.value)
+    assert "keep_tokens" in caught.value.hint
+
+
+def test_an_unknown_variable_is_left_alone(folders: Folders) -> None:
+    assert folders.load({"FOLDMARK_SHARED": "/x"}).keep_tokens == 20_000
+
+
+@pytest.mark.parametrize("content", [b"keep_tokens =", b"\xff\xfe"])
+def test_a_broken_file_is_refused_by_name(folders: Folders, content: bytes) -> None:
+    file = folders.user / "foldmark.toml"
+    file.write_bytes(content)
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert str(file) in str(caught.value)
+
+
+def test_the_process_environment_is_not_read(folders: Folders, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEEP_TOKENS", "9")
+    monkeypatch.setenv("FOLDMARK_KEEP_TOKENS", "9")
+
+    assert folders.load().keep_tokens == 20_000
+
+
+def test_settings_do_not_change(folders: Folders) -> None:
+    settings = folders.load()
+
+    with pytest.raises(ValidationError):
+        settings.keep_tokens = 1  # type: ignore[misc]
