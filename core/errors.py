@@ -1,0 +1,84 @@
+"""The exception tree.  Everything that Foldmark raises on purpose is a `FoldmarkError`.
+
+    FoldmarkError
+     +- InputError            what was given cannot be used
+     |   +- SessionNotFound      no session of that name, or several
+     |   +- UnknownFormat        not a transcript that Foldmark reads
+     |   +- WrongFormat          a transcript, but not one that this command takes
+     |   +- Damaged              the file cannot be read as what it claims to be
+     |   +- SettingsError        a setting has a value that it cannot have
+     |   +- IdNotFound           no message, output or marker of that id
+     +- StorageError          the disk did not do what was asked
+     |   +- WriteFailed          nothing was written; the old file is as it was
+     |   +- Locked               another process holds the lock
+     |   +- Changed              the file changed while it was worked on
+     +- CompactionError       no usable result; nothing was changed
+         +- NothingToCompact
+         +- SummaryRejected
+
+A message says what happened; `hint` says what to do next.
+"""
+
+
+class FoldmarkError(Exception):
+    """Base of all errors that are shown to a person: `str(error)` is what and why, `hint` the next step."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InputError(FoldmarkError):
+    """What was given cannot be used."""
+
+
+class SessionNotFound(InputError):
+    """No session answers to the name, or more than one does."""
+
+
+class UnknownFormat(InputError):
+    """The content is no transcript that Foldmark reads."""
+
+
+class WrongFormat(InputError):
+    """The content is a transcript of another client, and this command does not take it."""
+
+
+class Damaged(InputError):
+    """The content cannot be read as the format that it claims to be."""
+
+
+class SettingsError(InputError):
+    """A setting has a value that it cannot have."""
+
+
+class IdNotFound(InputError):
+    """No message, output or marker has the id."""
+
+
+class StorageError(FoldmarkError):
+    """The disk did not do what was asked."""
+
+
+class WriteFailed(StorageError):
+    """Nothing was written; what stood there before is as it was."""
+
+
+class Locked(StorageError):
+    """Another process holds the lock."""
+
+
+class Changed(StorageError):
+    """The file changed while it was worked on."""
+
+
+class CompactionError(FoldmarkError):
+    """No usable compaction; nothing was changed."""
+
+
+class NothingToCompact(CompactionError):
+    """There is nothing that a compaction could take out."""
+
+
+class SummaryRejected(CompactionError):
+    """The summary failed a check; the message names it."""

@@ -1,0 +1,88 @@
+"""The words that every part shares: JSON, content blocks, messages, usage.
+
+A `Message` is what one API message is made of, before neighbours are merged: one user entry, or one whole
+response.  All formats are read into it; stages, summarisers and token counts work on nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+Block: TypeAlias = "dict[str, JSON]"
+"""One content block of the Messages API (`{"type": "text", ...}`), keys and order as in the source."""
+
+Role: TypeAlias = Literal["user", "assistant", "system"]
+Kind: TypeAlias = Literal["prompt", "response", "results", "summary", "meta", "command", "attachment"]
+"""prompt: typed by a person.  response: by the model.  results: of tools.  summary: of a compaction.
+meta: injected by the client.  command: a local command and its output.  attachment: a state change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the API reported for one response, in tokens; `input_tokens` is the uncached part."""
+
+    input_tokens: int = 0
+    cache_creation_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    cache_1h_tokens: int = 0
+    """The part of `cache_creation_tokens` that was written with a lifetime of one hour."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The exact size of everything that was sent."""
+        return self.input_tokens + self.cache_creation_tokens + self.cache_read_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """The exact size of the context once the response is part of it."""
+        return self.prompt_tokens + self.output_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One user entry or one whole response, with where it came from."""
+
+    role: Role
+    kind: Kind
+    content: tuple[Block, ...]
+    uuids: tuple[str, ...] = ()
+    """The entries it is made of, in file order; derived and stable where the format has no ids."""
+    response_id: str = ""
+    """The API's `message.id`; empty but for responses."""
+    model: str = ""
+    usage: Usage | None = None
+    timestamp: str = ""
+
+    @property
+    def uuid(self) -> str:
+        """The first entry's id: the name of the message towards a person."""
+        return self.uuids[0] if self.uuids else ""
+
+
+def block_text(block: Block) -> str:
+    """The readable text of a block: its text, thinking, or the joined text of a tool result; "" for media."""
+    match block.get("type"):
+        case "text":
+            value = block.get("text")
+        case "thinking":
+            value = block.get("thinking")
+        case "tool_result" | "compaction":
+            value = block.get("content")
+        case _:
+            return ""
+    if isinstance(value, list):
+        return "\n".join(filter(None, (block_text(b) for b in value if isinstance(b, dict))))
+    return value if isinstance(value, str) else ""
+
+
+def tool_uses(message: Message) -> list[Block]:
+    """The tool calls of a response, in order."""
+    return [b for b in message.content if b.get("type") == "tool_use"]
+
+
+def tool_results(message: Message) -> list[Block]:
+    """The tool results of a user message, in order."""
+    return [b for b in message.content if b.get("type") == "tool_result"]
