@@ -1,0 +1,203 @@
+"""Finding the one transcript that is meant."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from core.errors import SessionNotFound
+from core.transcript.locate import expand, locate
+
+DATA = Path(__file__).parents[1] / "data" / "cases"
+FIRST = "11111111-1111-4111-8111-111111111111"
+SECOND = "11112222-1111-4111-8111-111111111111"
+
+
+class Home:
+    """Two sessions in two projects, a subagent, and a working folder that was deleted."""
+
+    def __init__(self, root: Path) -> None:
+        self.claude = root / "claude"
+        self.folder = root / "gone"
+        self.first = self.put("-srv-app", FIRST, "Fix login", 1)
+        self.second = self.put("-srv-web", SECOND, "Add cart", 2)
+
+    def put(self, project: str, name: str, title: str, when: int) -> Path:
+        path = self.claude / "projects" / project / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(
+            f'{{"type":"user","cwd":"/{project[1:].replace("-", "/")}","message":{{"content":"hi"}}}}\n'
+            f'{{"type":"custom-title","customTitle":"{title}"}}\n',
+            encoding="utf-8",
+        )
+        os.utime(path, (when, when))
+        return path
+
+    def locate(self, name: str, folder: str | Path = "") -> Path:
+        return locate(name, self.claude, Path(folder or self.folder)).path
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def test_an_id_is_searched_in_all_projects(home: Home) -> None:
+    assert home.locate(FIRST) == home.first
+    assert home.locate(SECOND.upper()) == home.second
+
+
+def test_a_unique_start_of_an_id_is_enough(home: Home) -> None:
+    assert home.locate("11112") == home.second
+
+
+def test_several_hits_are_listed_and_none_is_guessed(home: Home) -> None:
+    with pytest.raises(SessionNotFound) as caught:
+        home.locate("1111")
+
+    assert str(home.first) in caught.value.hint
+    assert str(home.second) in caught.value.hint
+
+
+def test_one_id_in_two_projects_is_not_unique(home: Home) -> None:
+    copy = home.put("-srv-copy", FIRST, "Copy", 3)
+
+    with pytest.raises(SessionNotFound) as caught:
+        home.locate(FIRST)
+
+    assert str(copy) in caught.value.hint
+
+
+def test_a_whole_id_wins_over_longer_ones(home: Home) -> None:
+    short = home.put("-srv-app", "1111", "short", 3)
+
+    assert home.locate("1111") == short
+
+
+def test_many_hits_are_listed_in_part(home: Home) -> None:
+    for number in range(20):
+        home.put("-srv-app", f"abc{number:02}", "x", number)
+
+    with pytest.raises(SessionNotFound) as caught:
+        home.locate("abc")
+
+    assert caught.value.hint.endswith("and 10 more")
+
+
+def test_a_title_is_found_whatever_its_case_and_spacing(home: Home) -> None:
+    assert home.locate("fix  LOGIN") == home.first
+
+
+def test_a_title_that_two_sessions_have_is_not_unique(home: Home) -> None:
+    home.put("-srv-app", "other", "Fix login", 3)
+
+    with pytest.raises(SessionNotFound) as caught:
+        home.locate("Fix login")
+
+    assert FIRST in caught.value.hint
+
+
+def test_a_path_is_used_as_it_is(home: Home, tmp_path: Path) -> None:
+    outside = tmp_path / "kept" / "old.jsonl"
+    outside.parent.mkdir()
+    outside.write_bytes(b"")
+
+    assert home.locate(str(outside)) == outside
+    assert home.locate("old.jsonl", outside.parent) == outside
+    assert locate(str(outside), home.claude, home.folder).id == "old"
+
+
+def test_a_case_file_is_named_from_its_id_not_from_its_folder(home: Home) -> None:
+    assert locate(str(DATA / "paths-1.jsonl"), home.claude, home.folder).id == "paths-1"
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "none.jsonl", "no/such/file", "x" * 5000, "nul\0byte", "*.none"])
+def test_what_is_not_there_is_said_with_what_to_do(home: Home, name: str) -> None:
+    with pytest.raises(SessionNotFound) as caught:
+        home.locate(name)
+
+    assert caught.value.hint
+
+
+def test_latest_is_the_newest_of_this_folder_else_of_all(home: Home) -> None:
+    assert home.locate("latest", "/srv/app") == home.first
+    assert home.locate("latest", "/srv/none") == home.second
+
+
+def test_latest_passes_over_sessions_without_a_conversation(home: Home) -> None:
+    home.put("-srv-web", "newest", "x", 9).write_bytes(b"")
+
+    assert home.locate("latest") == home.second
+
+
+def test_latest_of_nothing_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(SessionNotFound):
+        locate("latest", tmp_path, tmp_path)
+
+
+def test_a_subagent_is_found_and_names_its_session(home: Home) -> None:
+    path = home.put(f"-srv-app/{FIRST}/subagents", "agent-a0ad4f4", "x", 1)
+
+    found = locate("agent-a0", home.claude, home.folder)
+
+    assert (found.path, found.parent) == (path, FIRST)
+
+
+def test_a_path_outside_the_roots_is_refused(home: Home, tmp_path: Path) -> None:
+    inside, outside = tmp_path / "in" / "a.jsonl", tmp_path / "b.jsonl"
+    inside.parent.mkdir()
+    for path in (inside, outside):
+        path.write_bytes(b"")
+    (inside.parent / "way-out.jsonl").symlink_to(outside)
+    roots = [inside.parent]
+
+    assert locate(str(inside), home.claude, home.folder, roots).path == inside
+    assert locate(str(home.first), home.claude, home.folder, roots).path == home.first
+    for name in (str(outside), str(inside.parent / "way-out.jsonl")):
+        with pytest.raises(SessionNotFound):
+            locate(name, home.claude, home.folder, roots)
+
+
+def test_folders_and_patterns_stand_for_their_files_each_once(home: Home) -> None:
+    app, web = home.first.parent, home.second.parent
+    home.put("-srv-app", "agent-1234567", "x", 1)
+
+    def paths(*names: str) -> list[Path]:
+        return [file.path for file in expand(names, home.claude, app)]
+
+    assert paths(str(app)) == [home.first]
+    assert paths("1111*.jsonl") == [home.first]
+    assert paths(f"{web}/*.jsonl", str(app), SECOND) == [home.second, home.first]
+    assert paths("agent-*.jsonl") == [app / "agent-1234567.jsonl"]
+
+
+def test_a_folder_of_subagents_stands_for_them(home: Home) -> None:
+    path = home.put(f"-srv-app/{FIRST}/subagents", "agent-a0", "x", 1)
+
+    assert [file.path for file in expand([str(path.parent)], home.claude, home.folder)] == [path]
+
+
+def test_a_file_with_a_pattern_for_a_name_is_a_file(home: Home, tmp_path: Path) -> None:
+    odd = tmp_path / "odd[1].jsonl"
+    odd.write_bytes(b"")
+
+    assert [file.path for file in expand([str(odd)], home.claude, home.folder)] == [odd]
+
+
+def test_a_title_may_look_like_a_pattern(home: Home) -> None:
+    path = home.put("-srv-app", "q", "what now?", 4)
+
+    assert [file.path for file in expand(["what now?"], home.claude, home.first.parent)] == [path]
+
+
+@pytest.mark.parametrize("name", ["nothing", "*.none", "/no/such/*.jsonl"])
+def test_a_name_that_stands_for_nothing_is_refused(home: Home, name: str) -> None:
+    with pytest.raises(SessionNotFound):
+        expand([name], home.claude, home.first.parent)
+
+
+def test_a_folder_without_transcripts_is_refused(home: Home, tmp_path: Path) -> None:
+    with pytest.raises(SessionNotFound):
+        expand([str(tmp_path)], home.claude, home.folder)
