@@ -1,0 +1,200 @@
+"""What a token count needs to know of a content block: its kind, its length, how dense it is, its pictures.
+
+An outline is made from the raw JSON bytes of a block, without decoding them: a 500 MB transcript has some 80,000
+rows, and they are all outlined to say what fills the window.  A decoded block is encoded first and takes the same
+path, so both give the same outline.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from core.context.tokens.media import Media, document_pages, image_size, source_data
+from core.errors import Damaged
+from core.model import Block
+from core.transcript.entries import BlockHead, decode_json
+
+BlockKind: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "image", "document", "other"]
+Density: TypeAlias = Literal["text", "code", "dense"]
+"""text: prose.  code: more than 10 % symbols.  dense: JSON, logs, tables, hashes (over 22 % symbols or 12 % digits)."""
+
+SAMPLE_BYTES = 1024
+SAMPLE_SLICES = 4
+"""A longer block is measured on four slices of it, so that the cost of an outline has a bound."""
+
+SIGNATURE_CHARS = 180
+"""What a thinking signature holds beside the text: 3/4 of its base64 length less this is the length of the thinking
+to within a few characters (measured on models that show all of it); newer models show only a part, or nothing."""
+
+_DIGITS = b"0123456789"
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_PLAIN = _LETTERS + b"\\" + bytes(range(33)) + bytes(range(127, 256))
+"""What is neither symbol nor digit; the backslash is in most cases an escape of JSON."""
+_CODE_POINT = re.compile(rb"\\u")
+_CHEAP = re.compile(rb"\xe2[\x86\x94\x95]")
+"""Arrows and box drawing: they fill file listings and tables, and cost less than other scripts."""
+
+
+class BlockOutline(msgspec.Struct, frozen=True, gc=False):
+    """The outline of one block; of a tool result, its content with all that is nested in it."""
+
+    kind: BlockKind
+    chars: int = 0
+    """Characters of text, or of the JSON for calls and unknown blocks; a control character counts as its escape."""
+    density: Density = "text"
+    wide: int = 0
+    """UTF-8 bytes over one per character: 1 for é or я, 2 for 語, 3 for an emoji; 0 for arrows and box drawing."""
+    tool_id: str = ""
+    """The id of the call, also for the result that answers it."""
+    tool_name: str = ""
+    media: tuple[Media, ...] = ()
+
+
+class _Signed(msgspec.Struct, gc=False):
+    signature: msgspec.Raw = msgspec.Raw()
+
+
+_decode_head = msgspec.json.Decoder(BlockHead).decode
+_decode_signed = msgspec.json.Decoder(_Signed).decode
+_decode_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def outline_content(content: bytes, heads: Sequence[BlockHead] | None = None) -> tuple[BlockOutline, ...]:
+    """The outlines of a message's raw `content` (a JSON string or list); `heads` of it save decoding it again.
+
+    Anything that is neither counts as one unknown block by the length of its JSON; null and nothing as no block.
+    """
+    if heads is not None and all(head.type in _FROM_HEAD for head in heads):
+        return tuple([_FROM_HEAD[head.type](head) for head in heads])
+    if content[:1] == b'"':
+        return (_of_text("text", content),)
+    try:
+        raws = _decode_raws(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return () if content in (b"", b"null") else (_of_text("other", content),)
+    return tuple([_of_raw_block(bytes(raw)) for raw in raws])
+
+
+def outline_blocks(blocks: Iterable[Block]) -> tuple[BlockOutline, ...]:
+    """The outlines of decoded blocks: the same as those of their JSON."""
+    return tuple([_of_raw_block(msgspec.json.encode(block)) for block in blocks])
+
+
+def _of_raw_block(raw: bytes) -> BlockOutline:
+    try:
+        head = _decode_head(raw)
+        if head.type == "thinking":
+            return _thinking(head, _decode_signed(raw))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _of_text("other", raw)
+    outliner = _FROM_HEAD.get(head.type)
+    return outliner(head) if outliner else _of_text("other", raw)
+
+
+def _thinking(head: BlockHead, signed: _Signed) -> BlockOutline:
+    chars, wide, density = _measure(bytes(head.thinking))
+    hidden = len(bytes(signed.signature)) * 3 // 4 - SIGNATURE_CHARS
+    return BlockOutline("thinking", max(chars, hidden), density, wide)
+
+
+def _text(head: BlockHead) -> BlockOutline:
+    return _of_text("text", bytes(head.text))
+
+
+def _call(head: BlockHead) -> BlockOutline:
+    chars, wide, density = _measure(bytes(head.input))
+    return BlockOutline("tool_use", chars, density, wide, head.id, head.name)
+
+
+def _result(head: BlockHead) -> BlockOutline:
+    raw = bytes(head.content)
+    if raw[:1] == b'"' or not raw:
+        chars, wide, density = _measure(raw)
+        return BlockOutline("tool_result", chars, density, wide, head.tool_use_id)
+    parts = outline_content(raw)
+    longest = max(parts, key=lambda part: part.chars, default=BlockOutline("text"))
+    return BlockOutline(
+        "tool_result",
+        sum(part.chars for part in parts),
+        longest.density,
+        sum(part.wide for part in parts),
+        head.tool_use_id,
+        media=tuple(item for part in parts for item in part.media),
+    )
+
+
+def _image(head: BlockHead) -> BlockOutline:
+    width, height = image_size(source_data(bytes(head.source)))
+    return BlockOutline("image", media=(Media(width=width, height=height),))
+
+
+def _document(head: BlockHead) -> BlockOutline:
+    source = bytes(head.source)
+    pages = document_pages(source_data(source))
+    if pages:
+        return BlockOutline("document", media=(Media(pages=pages),))
+    return _of_text("document", source)
+
+
+_FROM_HEAD = {
+    "text": _text,
+    "tool_use": _call,
+    "tool_result": _result,
+    "image": _image,
+    "document": _document,
+}
+
+
+def _of_text(kind: BlockKind, raw: bytes) -> BlockOutline:
+    chars, wide, density = _measure(raw)
+    return BlockOutline(kind, chars, density, wide)
+
+
+def _measure(raw: bytes) -> tuple[int, int, Density]:
+    """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
+    sample = raw if len(raw) <= SAMPLE_BYTES else _sample(raw)
+    escapes = sample.count(b"\\")
+    if escapes:
+        if _CODE_POINT.search(sample):
+            raw = _canonical(raw)
+            sample = _sample(raw)
+            escapes = sample.count(b"\\")
+        escapes -= sample.count(b"\\\\")
+    size = chars = len(sample)
+    wide = 0
+    if not sample.isascii():
+        chars = len(sample.decode("utf-8", "replace"))
+        wide = max(size - chars - 2 * len(_CHEAP.findall(sample)), 0)
+    chars -= escapes
+    if size < len(raw):
+        chars = chars * len(raw) // size
+        wide = wide * len(raw) // size
+    return max(chars - 2, 0) if raw[:1] == b'"' else chars, wide, _density(sample, size)
+
+
+def _sample(raw: bytes) -> bytes:
+    size = len(raw)
+    if size <= SAMPLE_BYTES:
+        return raw
+    step, length = size // SAMPLE_SLICES, SAMPLE_BYTES // SAMPLE_SLICES
+    return b"".join([raw[at : at + length] for at in range(0, step * SAMPLE_SLICES, step)])
+
+
+def _canonical(raw: bytes) -> bytes:
+    """The same value with nothing escaped that need not be."""
+    try:
+        return msgspec.json.encode(decode_json(raw))
+    except Damaged:
+        return raw
+
+
+def _density(sample: bytes, size: int) -> Density:
+    marks = sample.translate(None, _PLAIN)
+    symbols = len(marks.translate(None, _DIGITS))
+    if symbols > 0.22 * size or len(marks) - symbols > 0.12 * size:
+        return "dense"
+    return "code" if symbols > 0.10 * size else "text"
