@@ -1,0 +1,141 @@
+"""The files that a session was working on, put back behind its summary as they are on disk now.
+
+A summary is no substitute for them.  What a transcript names is not trusted: only files below the session's own
+folder are read, never secrets and binaries, and never more than the limits allow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from stat import S_ISREG
+
+from core.model import Message, tool_uses
+
+_CHARS_PER_TOKEN = 3
+"""Code and text of agent sessions, on the safe side for both tokenizers."""
+_TOOLS = {
+    "Read": "file_path",
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "Write": "file_path",
+    "NotebookEdit": "notebook_path",
+}
+_SECRET = re.compile(
+    r"(^|/)(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|credentials(\..*)?|secrets?(\..*)?|id_(rsa|dsa|ecdsa|ed25519)"
+    r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg))$|(^|/)\.(ssh|aws|gnupg|kube|docker)/",
+    re.IGNORECASE,
+)
+_MOST_BYTES_A_CHAR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreLimits:
+    """How much is put back."""
+
+    files: int = 5
+    file_tokens: int = 5_000
+    total_tokens: int = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """One file: the text that the model gets, and whether its content is part of it."""
+
+    path: str
+    text: str
+    has_content: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    path: str
+    timestamp: str
+
+
+def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limits: RestoreLimits) -> list[Restored]:
+    """The files used last before `kept` and not in it, newest use first; nothing where `cwd` is not on this machine.
+
+    Deleted, binary, secret and oversized files are named, with the reason, instead of their content.
+    """
+    root = Path(cwd)
+    if not cwd or not root.is_dir():
+        return []
+    in_tail = {use.path for use in _uses(kept)}
+    out: list[Restored] = []
+    left_tokens = limits.total_tokens
+    for use in _uses(messages):
+        if len(out) == limits.files or left_tokens <= 0:
+            break
+        path = _inside(root, use.path)
+        if use.path in in_tail or path is None:
+            continue
+        room_chars = min(limits.file_tokens, left_tokens) * _CHARS_PER_TOKEN
+        restored = _restored(path, use, room_chars)
+        left_tokens -= len(restored.text) // _CHARS_PER_TOKEN
+        out.append(restored)
+    return out
+
+
+def _uses(messages: Sequence[Message]) -> list[_Use]:
+    """The last use of each file, newest first."""
+    seen: dict[str, _Use] = {}
+    for message in reversed(messages):
+        for block in reversed(tool_uses(message)):
+            given = block.get("input")
+            path = given.get(_TOOLS.get(str(block.get("name")), "")) if isinstance(given, dict) else None
+            if isinstance(path, str) and path and "\0" not in path:
+                seen.setdefault(path, _Use(path, message.timestamp))
+    return list(seen.values())
+
+
+def _inside(root: Path, path: str) -> Path | None:
+    """The file, links resolved, if it lies below the session's folder."""
+    try:
+        real = (root / path).resolve()
+        return real if real.is_relative_to(root.resolve()) else None
+    except (OSError, RuntimeError):
+        return None
+
+
+def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
+    if _SECRET.search(path.as_posix()) or _SECRET.search(use.path):
+        return _named(use.path, "not shown: it may hold secrets; read it only if the task needs it")
+    try:
+        state = path.stat()
+        if not S_ISREG(state.st_mode):
+            return _named(use.path, "no ordinary file, not shown")
+        with path.open("rb") as file:
+            head = file.read(room_chars * _MOST_BYTES_A_CHAR)
+    except FileNotFoundError:
+        return _named(use.path, "deleted since it was last used")
+    except OSError as error:
+        return _named(use.path, f"cannot be read now: {error.strerror}")
+    if b"\0" in head:
+        return _named(use.path, "a binary file, not shown")
+    if state.st_size > len(head):
+        return _named(use.path, f"too large to show ({state.st_size} bytes); read the part that is needed")
+    text = head.decode("utf-8", "replace")
+    changed = state.st_mtime > _seconds(use.timestamp)
+    age = "changed on disk since it was last used here" if changed else "as it is on disk now"
+    cut = text[:room_chars].rpartition("\n")[0] if len(text) > room_chars else text
+    note = f"\n[cut: {len(cut)} of {len(text)} characters shown]" if len(cut) < len(text) else ""
+    return Restored(use.path, _framed(f"{use.path} ({age}):\n{cut}{note}"), True)
+
+
+def _named(path: str, reason: str) -> Restored:
+    return Restored(path, _framed(f"{path}: {reason}"), False)
+
+
+def _framed(text: str) -> str:
+    return f"<system-reminder>\nRestored after the compaction. {text}\n</system-reminder>"
+
+
+def _seconds(timestamp: str) -> float:
+    try:
+        return datetime.fromisoformat(timestamp).timestamp()
+    except ValueError:
+        return 0.0

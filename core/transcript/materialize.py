@@ -1,0 +1,231 @@
+"""A compaction as rows that every version of the client resumes: boundary, summary, restored context, kept rows.
+
+Measured on four versions: only a boundary cuts; timestamps must strictly increase (older versions choose the leaf by
+them); the usage of a kept row must not carry the old size (the client would compact again at once); thinking is
+bound to the messages before it and cannot stay.  Rows are written so that all versions send the same for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid5
+
+import msgspec
+
+from core.model import JSON, Block, Message, tool_results
+from core.transcript.chain import Chain
+from core.transcript.entries import Entry
+from core.transcript.reader import Log
+
+_NAMESPACE = UUID("6f9b1f0e-3c55-5d0e-9a55-3a1f3a0c7d11")
+"""Of all ids that are derived: the same compaction has the same ids, whenever it is run."""
+_ENVELOPE = ("userType", "cwd", "version", "gitBranch", "slug")
+_SINGLETONS = ("permission-mode", "mode", "agent-name", "tag", "pr-link")
+"""Rows of which the last one counts; without `permission-mode` a session could not be resumed in its mode."""
+_VERSION_SPECIFIC = (
+    "origin",
+    "ownNote",
+    "turnCompanion",
+    "isDisplayOnly",
+    "agentId",
+    "rendered",
+    "renderedRole",
+    "attachment",
+)
+"""Marks that only some versions act on; what they stand for is written out in the content instead."""
+_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def derived_id(*parts: str) -> str:
+    """A stable id made of what it stands for."""
+    return str(uuid5(_NAMESPACE, "\0".join(parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What the new history is made of.
+
+    `kept` are the newest messages, word for word; `prompt_tokens` the projected size of the request before each of
+    them; `restored` texts that the client shows to the model as its own notes.
+    """
+
+    session_id: str
+    summary: str
+    kept: Sequence[Message]
+    prompt_tokens: Sequence[int]
+    tokens_before: int
+    tokens_after: int
+    restored: Sequence[str] = ()
+    title: str = ""
+    in_place: bool = False
+    """Kept rows stay as complete as a running client needs them: its next row hangs off one of them."""
+
+
+@dataclass(slots=True)
+class _Writer:
+    log: Log
+    plan: Compacted
+    envelope: dict[str, JSON]
+    answered: frozenset[str]
+    parent: str | None = None
+    clock: datetime = _EPOCH
+    calls: set[str] = field(default_factory=set)
+    results: set[str] = field(default_factory=set)
+
+    def put(self, row: dict[str, JSON], uuid: str, at: datetime) -> dict[str, JSON]:
+        """The row in its new place: behind the one before, later than it."""
+        self.clock = max(at, self.clock + timedelta(milliseconds=1))
+        place: dict[str, JSON] = {"uuid": uuid, "parentUuid": self.parent, "timestamp": _stamp(self.clock)}
+        self.parent = uuid
+        return {**row, **place, "sessionId": self.plan.session_id}
+
+
+def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
+    """The rows of the new history, in file order, without line ends."""
+    leaf = chain.leaf
+    assert leaf is not None  # nothing is compacted of an empty chain
+    last = log.row(leaf)
+    envelope: dict[str, JSON] = {"isSidechain": False, "entrypoint": "cli"}
+    envelope |= {k: last[k] for k in _ENVELOPE if k in last}
+    answered = frozenset(str(b.get("tool_use_id")) for m in plan.kept for b in tool_results(m))
+    writer = _Writer(log, plan, envelope, answered)
+    rows = [*_front(writer, leaf), *_tail(writer, chain)]
+    if not plan.in_place:
+        rows += _singletons(log, plan, writer.parent or "")
+    return [msgspec.json.encode(row) for row in rows]
+
+
+def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
+    plan = writer.plan
+    key = (plan.session_id, leaf.uuid, plan.summary)
+    lead = timedelta(milliseconds=2 + len(plan.restored))
+    start = _time(plan.kept[0].timestamp) - lead if plan.kept else _time(leaf.timestamp) + timedelta(milliseconds=1)
+    metadata: dict[str, JSON] = {"trigger": "manual", "preTokens": plan.tokens_before, "postTokens": plan.tokens_after}
+    boundary: dict[str, JSON] = {
+        "logicalParentUuid": leaf.uuid,
+        "type": "system",
+        "subtype": "compact_boundary",
+        "content": "Conversation compacted",
+        "isMeta": False,
+        "level": "info",
+        "compactMetadata": metadata,
+    }
+    yield writer.put({**writer.envelope, **boundary}, derived_id("boundary", *key), start)
+    yield writer.put(
+        {**writer.envelope, **_user(plan.summary), "isCompactSummary": True, "isVisibleInTranscriptOnly": True},
+        derived_id("summary", *key), writer.clock,
+    )  # fmt: skip
+    for n, text in enumerate(plan.restored):
+        yield writer.put(
+            {**writer.envelope, **_user(text), "isMeta": True}, derived_id("restored", str(n), *key), writer.clock
+        )
+
+
+def _user(content: JSON) -> dict[str, JSON]:
+    return {"type": "user", "message": {"role": "user", "content": content}}
+
+
+def _tail(writer: _Writer, chain: Chain) -> Iterator[dict[str, JSON]]:
+    """The kept rows in the order in which they are sent; in place, those that are not sent stand between them too."""
+    sent = {uuid: (place, message) for place, message in enumerate(writer.plan.kept) for uuid in message.uuids}
+    order: list[tuple[int, Entry]] = []
+    place = -1
+    for entry in chain.entries:
+        place = sent[entry.uuid][0] if entry.uuid in sent else place
+        if place >= 0:
+            order.append((place, entry))
+    for place, entry in sorted(order, key=lambda item: item[0]):
+        row = writer.log.row(entry)
+        message = sent[entry.uuid][1] if entry.uuid in sent else None
+        if message is not None and message.kind == "response":
+            new = _response_row(writer, row, writer.plan.prompt_tokens[place])
+        elif message is not None and (entry.type == "user" or not writer.plan.in_place):
+            new = _user_row(writer, row, message)
+        else:
+            new = row if writer.plan.in_place else None
+        if new is not None:
+            yield writer.put(new, entry.uuid, _time(entry.timestamp))
+
+
+def _response_row(writer: _Writer, row: dict[str, JSON], prompt_tokens: int) -> dict[str, JSON] | None:
+    message = row.get("message")
+    if not isinstance(message, dict):
+        return None
+    content = message.get("content")
+    blocks: JSON = [{"type": "text", "text": content}] if isinstance(content, str) else content
+    kept: list[JSON] = (
+        [b for b in blocks if isinstance(b, dict) and _stays(writer, b)] if isinstance(blocks, list) else []
+    )
+    if not kept:
+        return None
+    usage = message.get("usage")
+    new = {**row, "message": {**message, "content": kept}, "isSidechain": False, "entrypoint": "cli"}
+    if isinstance(usage, dict):
+        new["message"] = {**message, "content": kept, "usage": _scaled(usage, prompt_tokens)}
+        new["foldmark"] = {"usage": usage}
+    return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
+
+
+def _stays(writer: _Writer, block: Block) -> bool:
+    if block.get("type") in ("thinking", "redacted_thinking"):
+        return False
+    if block.get("type") == "tool_use":
+        call = str(block.get("id"))
+        if call in writer.calls or not (writer.plan.in_place or call in writer.answered):
+            return False
+        writer.calls.add(call)
+    return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
+
+
+def _user_row(writer: _Writer, row: dict[str, JSON], message: Message) -> dict[str, JSON] | None:
+    if message.role == "system" and message.kind == "attachment":
+        return None
+    blocks: list[JSON] = []
+    for block in message.content:
+        if block.get("type") == "tool_result":
+            call = str(block.get("tool_use_id"))
+            if call not in writer.calls or call in writer.results:
+                continue
+            writer.results.add(call)
+        blocks.append(block)
+    if not blocks:
+        return None
+    old = row.get("message")
+    same = (
+        isinstance(old, dict)
+        and isinstance(old.get("content"), str)
+        and blocks == [{"type": "text", "text": old["content"]}]
+    )
+    base = row if row.get("type") == "user" else writer.envelope
+    new = {**base, **({} if same else _user(blocks)), "isSidechain": False, "entrypoint": "cli"}
+    return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
+
+
+def _scaled(usage: dict[str, JSON], prompt_tokens: int) -> dict[str, JSON]:
+    """The usage of a kept response as if its request had been the projected one, nothing of it cached."""
+    kept = {k: v for k, v in usage.items() if k not in ("cache_creation", "iterations")}
+    return {**kept, "input_tokens": prompt_tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+
+
+def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
+    last = {e.type: e for e in log.entries if e.type in _SINGLETONS or e.type == "last-prompt"}
+    rows: list[dict[str, JSON]] = [{**log.row(last[t]), "sessionId": plan.session_id} for t in _SINGLETONS if t in last]
+    if "last-prompt" in last:
+        rows.append({**log.row(last["last-prompt"]), "leafUuid": leaf, "sessionId": plan.session_id})
+    if plan.title:
+        rows.append({"type": "custom-title", "customTitle": plan.title, "sessionId": plan.session_id})
+    return rows
+
+
+def _time(timestamp: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return _EPOCH
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _stamp(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
