@@ -1,0 +1,60 @@
+"""`foldmark sessions`: the list."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from core.service.sessions import SessionLine, list_sessions
+
+SHOWN = 30
+"""How many lines a person gets to see at once."""
+
+
+@click.command(short_help="List the sessions: project, title, age, size, tokens, state.")
+@click.argument("folder", required=False, type=click.Path(path_type=Path))
+@click.option("--limit", type=click.IntRange(min=0), help=f"How many; 0 for all (default: {SHOWN}, as JSON all).")
+@options.json_option
+def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
+    """List the sessions, the newest first: all, or those that were started in FOLDER."""
+    if limit is None and not as_json:
+        limit = SHOWN
+    where = Path.cwd() / folder if folder else None
+    found = list_sessions(options.settings().claude_dir, where, limit or None)
+    if as_json:
+        ui.print_json(found.model_dump(mode="json"))
+        return
+    if not found.sessions:
+        click.echo(f"no sessions {'of ' + str(folder) if folder else 'yet'}")
+        return
+    print_lines(found.sessions)
+    if found.more:
+        click.echo(f"the newest {limit}; --limit 0 shows all", err=True)
+
+
+def print_lines(lines: list[SessionLine]) -> None:
+    """Print sessions as a table."""
+    now = time.time()
+    rows = [
+        (
+            line.id[:8],
+            ui.age(now - datetime.fromisoformat(line.updated).timestamp()),
+            ui.size(line.size_bytes),
+            ui.tokens(line.tokens),
+            line.state,
+            _short(line.project),
+            line.title,
+        )
+        for line in lines
+    ]
+    ui.print_table(("ID", "AGE", "SIZE", "TOKENS", "STATE", "PROJECT", "TITLE"), rows, {"AGE", "SIZE", "TOKENS"})
+
+
+def _short(project: str) -> str:
+    """Two last parts of a folder say which one it is."""
+    parts = project.replace("\\", "/").rstrip("/").split("/")
+    return "/".join(parts[-2:])

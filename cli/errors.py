@@ -1,0 +1,60 @@
+"""What a person, or a program, gets to see of an error."""
+
+from __future__ import annotations
+
+import json
+import os
+import traceback
+from pathlib import Path
+
+import click
+
+from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError
+
+WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound)
+"""What the caller can put right by calling differently: exit code 2, as for a wrong option."""
+
+
+def report(error: Exception, as_json: bool) -> int:
+    """Print an error and return the exit code: to stderr, or with `as_json` as one document to stdout."""
+    kind, message, hint, code = describe(error)
+    if as_json:
+        click.echo(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, ensure_ascii=False))
+    else:
+        click.echo(f"error: {message}", err=True)
+        if hint:
+            click.echo(f"hint: {hint}", err=True)
+    return code
+
+
+def describe(error: Exception) -> tuple[str, str, str, int]:
+    """Say what an error is: its kind, what and why, what to do next, and the exit code."""
+    kind = type(error).__name__
+    match error:
+        case FoldmarkError():
+            return kind, str(error), error.hint, 2 if isinstance(error, WRONG_USAGE) else 1
+        case click.ClickException():
+            command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "foldmark"
+            return kind, error.format_message(), f"{command} --help shows what there is", error.exit_code
+        case OSError():
+            place = f": {error.filename}" if error.filename else ""
+            return kind, f"{error.strerror or error}{place}", "", 1
+    return kind, f"a fault in Foldmark: {kind}: {error}", _logged(error), 1
+
+
+def _logged(error: Exception) -> str:
+    """Keep the traceback of the last fault where a report can be made from it; only its owner may read it."""
+    from platformdirs import user_log_path
+
+    path = user_log_path("foldmark", appauthor=False) / "fault.log"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as log:
+            traceback.print_exception(error, file=log)
+    except OSError as failure:
+        return f"the traceback could not be kept ({failure})"
+    return f"the traceback is in {path}"
+
+
+def _private(path: str | Path, flags: int) -> int:
+    return os.open(path, flags, 0o600)

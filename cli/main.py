@@ -1,0 +1,90 @@
+"""The `foldmark` command: finds the subcommand, loads it alone, turns every error into a message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from core import __version__
+
+COMMANDS = {
+    "sessions": ("cli.commands.sessions", "List the sessions: project, title, age, size, tokens, state."),
+}
+"""Name -> (module with `command`, what the list of commands says).  A command's imports (models, readers) are paid
+for by that command alone; the help must be said here too, because the list must not import them all."""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, not when it is listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands, in the order in which a newcomer meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the one command that is meant."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest names that are near a wrong one."""
+        self.commands = dict.fromkeys(COMMANDS, self)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="foldmark", message="%(prog)s %(version)s")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def foldmark(ctx: click.Context, as_json: bool) -> None:
+    """Read, measure, compact and restore the transcripts of long agent sessions.
+
+    Without a command: the sessions of this folder, and what can be done.
+
+    SESSION is a path, a session's id or the start of it, a title, "latest", or "-" for standard input.
+    """
+    if "NO_COLOR" in os.environ:
+        ctx.color = False
+    if ctx.invoked_subcommand is None:
+        from cli.commands.home import show
+
+        show(as_json)
+
+
+def run(args: Sequence[str]) -> int:
+    """Run the command line and return its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    for stream in (sys.stdout, sys.stderr):
+        # What transcripts hold is printed whatever the locale; a lone surrogate as its escape, which JSON reads too.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        return _run(args)
+    except (SystemExit, BrokenPipeError):  # the reader of the output went away
+        # Point the output nowhere, so that the interpreter's own last flush has nothing to complain about.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+
+
+def _run(args: Sequence[str]) -> int:
+    try:
+        result = foldmark.main(args, prog_name="foldmark", standalone_mode=False)
+        return result if isinstance(result, int) else 0
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return 130
+    except Exception as error:  # noqa: BLE001 (the last resort: a person never sees a traceback)
+        from cli.errors import report
+
+        return report(error, as_json="--json" in args)

@@ -1,0 +1,134 @@
+"""How things look: figures for people, tables, the context bar, progress.
+
+Tables and progress use rich on a terminal only; what is piped is plain text, one record a line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from core.model import JSON
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_SHADES = "█▓▒░▚▞▖▘"
+_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
+
+
+def plain(text: str) -> str:
+    """Take out what could steer a terminal: transcripts hold what any program or page once printed."""
+    return _CONTROL.sub(" ", text)
+
+
+def tokens(count: int | None) -> str:
+    """Write a number of tokens: 950, 18.2k, 181k, 1.2M; "-" for an unknown one."""
+    if count is None:
+        return "-"
+    if count < 1_000:
+        return str(count)
+    if count < 999_500:
+        return f"{count / 1_000:.{1 if count < 99_950 else 0}f}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def size(count_bytes: int) -> str:
+    """Write a number of bytes: 950 B, 1.4 MB."""
+    value, power = float(count_bytes), 0
+    while value >= 999.5 and power < 4:
+        value, power = value / 1_000, power + 1
+    unit = ("B", "kB", "MB", "GB", "TB")[power]
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 99.5 else f"{value:.1f} {unit}"
+
+
+def age(seconds: float) -> str:
+    """Write a span of time in one unit: 5 s, 12 min, 3 h, 4 d, 7 mo, 2 y."""
+    for unit, length in (("y", 31_557_600), ("mo", 2_629_800), ("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{max(0, int(seconds))} s"
+
+
+def print_json(value: JSON) -> None:
+    """Print one JSON document: on one line for a program, indented for a person."""
+    indent = 2 if sys.stdout.isatty() else None
+    click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> None:
+    """Print rows under headers; the columns named in `right` hold figures.  A terminal's lines are cut to its width."""
+    rows = [[plain(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _print_rich_table(headers, rows, right)
+        return
+    widths = [max(len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]
+    for row in (headers, *rows):
+        cells = [
+            cell.rjust(width) if header in right else cell.ljust(width)
+            for header, cell, width in zip(headers, row, widths, strict=True)
+        ]
+        click.echo("  ".join(cells).rstrip())
+
+
+def _print_rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for header in headers:
+        is_figure = header in right
+        table.add_column(
+            header, justify="right" if is_figure else "left", no_wrap=True, overflow="ellipsis", min_width=4
+        )
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_tokens: int = 0, width: int = 60) -> str:
+    """Draw what fills a window: a bar with a cell for each `width`-th of it, and a line for each part.
+
+    `parts` are (label, tokens), `mark_tokens` the place of a threshold.  A part that is there has at least one cell
+    as long as there is room; what does not fit the window is cut, the legend says it all.
+    """
+    fills = list(zip(parts, cycle(_SHADES), cycle(_COLOURS), strict=False))
+    scale = max(window_tokens, 1)
+    cells = "".join(shade * max(round(count / scale * width), min(count, 1)) for (_, count), shade, _ in fills)
+    bar = cells[:width].ljust(width, "·")
+    if mark_tokens:
+        at = min(round(mark_tokens / scale * width), width - 1)
+        bar = f"{bar[:at]}│{bar[at + 1 :]}"
+    colours = {shade: colour for _, shade, colour in fills}
+    lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
+    label_width = max((len(label) for label, _ in parts), default=0)
+    for (label, count), shade, colour in fills:
+        share = f"{count / scale:.1%}"
+        lines.append(f"{_coloured(shade * 2, colour)} {plain(label):{label_width}}  {tokens(count):>6}  {share:>6}")
+    return "\n".join(lines)
+
+
+def _coloured(text: str, colour: str | None) -> str:
+    return click.style(text, fg=colour) if colour else text
+
+
+@contextmanager
+def progress(label: str, total: int) -> Iterator[Callable[[str], None]]:
+    """Show on stderr, on a terminal only, how many of `total` are done; the callable counts one and names it."""
+    if not sys.stderr.isatty() or total < 2:
+        yield lambda _name: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(label, total=total)
+        yield lambda name: bar.update(task, advance=1, description=f"{label} {plain(name)}")

@@ -1,0 +1,70 @@
+"""List the sessions of all folders, or of one."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from core.transcript.listing import SessionInfo, State, sessions
+
+
+class SessionLine(BaseModel):
+    """One session, as a list shows it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    path: str
+    project: str
+    """The folder that it was started in, or the client's name for it."""
+    title: str
+    updated: str
+    """ISO 8601, UTC."""
+    size_bytes: int
+    tokens: int | None
+    """The context after the last response, as the API reported it; None when the end of the file holds no figure."""
+    version: str
+    model: str
+    state: State
+
+
+class SessionList(BaseModel):
+    """The sessions, the newest first; `more` when the limit left some out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sessions: list[SessionLine]
+    more: bool
+
+
+def list_sessions(
+    claude_dir: Path, folder: Path | None = None, limit: int | None = None, live: Collection[str] = ()
+) -> SessionList:
+    """List at most `limit` sessions; those of `folder` if it is given.
+
+    `folder` is a folder that sessions were started in (it need not exist).  `live` holds the ids of those that a
+    client has open.
+    """
+    found = sessions(claude_dir, str(folder) if folder else None, live)
+    lines = [_line(info) for info in islice(found, limit)]
+    more = limit is not None and next(found, None) is not None
+    return SessionList(sessions=lines, more=more)
+
+
+def _line(info: SessionInfo) -> SessionLine:
+    return SessionLine(
+        id=info.file.id,
+        path=str(info.file.path),
+        project=info.project,
+        title=info.title,
+        updated=datetime.fromtimestamp(info.updated, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        size_bytes=info.file.size_bytes,
+        tokens=info.usage_tokens,
+        version=info.version,
+        model=info.model,
+        state=info.state,
+    )

@@ -1,0 +1,96 @@
+"""`foldmark sessions` and `foldmark` alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+
+
+@pytest.fixture
+def projects(scratch_home: Path) -> Path:
+    """Forty sessions of /srv/app, the newest last by number."""
+    folder = scratch_home / ".claude" / "projects" / "-srv-app"
+    folder.mkdir(parents=True)
+    for number in range(40):
+        path = folder / f"{number:08}-1111-4111-8111-111111111111.jsonl"
+        message = {"content": f"task {number}"}
+        path.write_text(json.dumps({"type": "user", "cwd": "/srv/app", "message": message}), encoding="utf-8")
+        os.utime(path, (number, number))
+    return folder
+
+
+def test_a_person_sees_the_newest_thirty(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions"]) == 0
+
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert len(lines) == 31
+    assert lines[1].endswith("ready  srv/app  task 39")
+    assert "--limit 0" in captured.err
+
+
+def test_a_program_gets_all_of_them_with_stable_keys(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "--json"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["sessions"]) == 40
+    assert found["more"] is False
+    assert found["sessions"][0] == {
+        "id": "00000039-1111-4111-8111-111111111111",
+        "path": str(projects / "00000039-1111-4111-8111-111111111111.jsonl"),
+        "project": "/srv/app",
+        "title": "task 39",
+        "updated": "1970-01-01T00:00:39Z",
+        "size_bytes": 70,
+        "tokens": None,
+        "version": "",
+        "model": "",
+        "state": "ready",
+    }
+
+
+def test_a_limit_says_that_there_are_more(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "--json", "--limit", "40"]) == 0
+    assert json.loads(capsys.readouterr().out)["more"] is False
+    assert run(["sessions", "--json", "--limit", "39"]) == 0
+    assert json.loads(capsys.readouterr().out)["more"] is True
+    assert run(["sessions", "--limit", "0"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 41
+
+
+def test_a_folder_need_not_exist_any_more(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions", "/srv/app", "--limit", "1"]) == 0
+    assert "task 39" in capsys.readouterr().out
+    assert run(["sessions", "/srv/other"]) == 0
+    assert capsys.readouterr().out == "no sessions of /srv/other\n"
+
+
+def test_no_sessions_at_all_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sessions"]) == 0
+    assert capsys.readouterr().out == "no sessions yet\n"
+    assert run([]) == 0
+    assert "No sessions in" in capsys.readouterr().out
+
+
+def test_alone_it_shows_the_sessions_of_this_folder_or_of_all(
+    projects: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert run([]) == 0
+    assert "of all folders" in capsys.readouterr().out
+    assert run(["--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["sessions"]) == 5
+
+    path = next(projects.glob("*39*"))
+    path.write_text(path.read_text(encoding="utf-8").replace("/srv/app", str(tmp_path)), encoding="utf-8")
+    from core.transcript.projects import project_slug
+
+    projects.rename(projects.parent / project_slug(str(tmp_path)))
+    assert run([]) == 0
+    assert f"of {tmp_path}" in capsys.readouterr().out

@@ -1,0 +1,58 @@
+"""What commands share: sessions by name, standard input, settings of the process."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from cli import options
+from core.errors import SessionNotFound
+
+
+class Input:
+    """Standard input with bytes behind it."""
+
+    def __init__(self, content: bytes, terminal: bool = False) -> None:
+        self.buffer = io.BytesIO(content)
+        self.isatty = lambda: terminal
+
+
+def test_settings_are_those_of_the_process(monkeypatch: pytest.MonkeyPatch, scratch_home: Path) -> None:
+    monkeypatch.setenv("FOLDMARK_KEEP_TOKENS", "5")
+
+    settings = options.settings(restore_files=None)
+
+    assert (settings.keep_tokens, settings.restore_files) == (5, 5)
+    assert settings.claude_dir == scratch_home / ".claude"
+
+
+def test_standard_input_is_kept_until_the_command_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"{}\n"))
+
+    with click.Context(click.Command("x")) as ctx:
+        found = options.find(ctx, "-", tmp_path)
+        assert found.path.read_bytes() == b"{}\n"
+
+    assert not found.path.exists()
+
+
+def test_a_terminal_is_no_transcript(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"", terminal=True))
+
+    with click.Context(click.Command("x")) as ctx, pytest.raises(click.UsageError):
+        options.find_all(ctx, ["-"], tmp_path)
+
+
+def test_names_are_found_from_the_working_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+
+    with click.Context(click.Command("x")) as ctx:
+        assert options.find(ctx, "a.jsonl", tmp_path).path == tmp_path / "a.jsonl"
+        assert [file.id for file in options.find_all(ctx, ["*.jsonl"], tmp_path)] == ["a"]
+        with pytest.raises(SessionNotFound):
+            options.find(ctx, "b.jsonl", tmp_path)

@@ -1,0 +1,110 @@
+"""How figures, tables and the bar look."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import pytest
+
+from cli import ui
+
+
+def uncoloured(text: str) -> list[str]:
+    return click.unstyle(text).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(None, "-"), (0, "0"), (999, "999"), (1_000, "1.0k"), (99_949, "99.9k"), (181_234, "181k"), (999_500, "1.0M")],
+)
+def test_tokens_are_short(count: int | None, text: str) -> None:
+    assert ui.tokens(count) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (2_076_883, "2.1 MB"),
+        (180_000_000, "180 MB"),
+        (10**16, "10000 TB"),
+    ],
+)
+def test_sizes_are_short(count: int, text: str) -> None:
+    assert ui.size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-5, "0 s"), (59.9, "59 s"), (60, "1 min"), (7_200, "2 h"), (86_400, "1 d"), (5_000_000, "1 mo"), (1e8, "3 y")],
+)
+def test_ages_have_one_unit(seconds: float, text: str) -> None:
+    assert ui.age(seconds) == text
+
+
+def test_nothing_in_a_transcript_steers_the_terminal() -> None:
+    assert ui.plain("a\x1b]0;title\x07b\r\n\u202ec\x9b") == "a ]0;title b c "
+
+
+def test_a_piped_table_is_aligned_text(capsys: pytest.CaptureFixture[str]) -> None:
+    ui.print_table(("NAME", "N"), [("a\nb", "1"), ("c", "200")], {"N"})
+
+    assert capsys.readouterr().out == "NAME    N\na b     1\nc     200\n"
+
+
+def test_a_terminals_table_shows_markup_as_text(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    ui.print_table(("NAME", "N"), [("[red]x[/red]", "1"), ("y" * 100, "2")], {"N"})
+
+    out = capsys.readouterr().out
+    assert "[red]x[/red]" in out
+    assert "…" in out
+    assert all(len(line) <= 40 for line in uncoloured(out))
+
+
+def test_json_is_one_line_for_a_program_and_indented_for_a_person(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ui.print_json({"ä": 1})
+    assert capsys.readouterr().out == '{"ä": 1}\n'
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    ui.print_json({"ä": 1})
+    assert capsys.readouterr().out == '{\n  "ä": 1\n}\n'
+
+
+def test_the_bar_has_a_cell_for_each_share_and_a_line_for_each_part() -> None:
+    lines = uncoloured(ui.context_bar([("results", 50_000), ("text", 1)], 100_000, mark_tokens=80_000, width=10))
+
+    assert lines == ["█████▓··│·", "██ results   50.0k   50.0%", "▓▓ text          1    0.0%"]
+
+
+def test_the_bar_never_grows_over_its_width() -> None:
+    assert uncoloured(ui.context_bar([("a", 300), ("b", 0)], 100, mark_tokens=500, width=5))[0] == "████│"
+    assert uncoloured(ui.context_bar([], 0, width=3)) == ["···"]
+
+
+def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    with ui.progress("compacting", 3) as step:
+        step("a")
+
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_shows_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    with ui.progress("compacting", 3) as step:
+        step("a[b]")
+
+    captured = capsys.readouterr()
+    assert "compacting" in captured.err
+    assert captured.out == ""
