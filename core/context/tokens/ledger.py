@@ -1,0 +1,200 @@
+"""The size of a context: exact up to the last response that was charged, estimated from there on.
+
+The prompt that a response was charged for is the exact size of everything before it, so the difference between two
+responses is the exact size of the first and of what follows it up to the second: messages in between share it in
+proportion to their estimates (unless it is so large that something unseen must have been sent along).  Only what comes after the last response is an estimate, and it is calibrated on
+those differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from core.context.tokens.estimate import Calibration, Estimator, Sample, calibrate, most_plausible
+from core.context.tokens.models import SYNTHETIC, Model
+from core.context.tokens.outline import BlockOutline, outline_blocks
+from core.model import Message, Usage
+
+Source: TypeAlias = Literal["usage", "estimate"]
+
+DEFAULT_OVERHEAD_TOKENS = 42_000
+"""System prompt, tools and memory files, which a transcript does not hold: the median of eight real sessions."""
+CALIBRATION_STEPS = 200
+"""The newest steps that a calibration learns from: enough for seven figures, and the cost has a bound."""
+STUB_SHARE = 0.5
+"""Clients before 2.1.200 or so often record the output count of the first streamed event (1 to 25 tokens): a
+figure below this share of the estimate is no count of the whole response."""
+TAIL_MARGIN, TOTAL_MARGIN, ESTIMATE_MARGIN = 0.02, 0.01, 0.15
+"""Share of the tail, of an anchored total and of a wholly estimated one that a figure may be off by."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerItem:
+    """One message, or one row of a response: what it holds and what the API said about it."""
+
+    outlines: tuple[BlockOutline, ...]
+    usage: Usage | None = None
+    response_id: str = ""
+    model: str = ""
+    stale: bool = False
+    """The usage was measured on another context than this one: a kept row of before a compaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSize:
+    """The size of a context in tokens; `overhead_tokens` and all `item_tokens` add up to `total_tokens`."""
+
+    total_tokens: int
+    source: Source
+    tail_tokens: int
+    """The estimated part: what comes after the last response with real usage."""
+    margin_tokens: int
+    overhead_tokens: int
+    """What is sent but is no message: system prompt, tools, memory files, and injected text that is not recorded."""
+    item_tokens: tuple[int, ...]
+    calibration: Calibration
+
+    @property
+    def usage_tokens(self) -> int:
+        """The exact part; 0 where everything is estimated."""
+        return self.total_tokens - self.tail_tokens if self.source == "usage" else 0
+
+
+class _Anchor(msgspec.Struct, gc=False):
+    """A response with real usage, at the place of its first item."""
+
+    at: int
+    prompt: int
+    output: int
+    stale: bool
+
+
+def items_of(messages: Sequence[Message]) -> tuple[LedgerItem, ...]:
+    """The items of decoded messages."""
+    return tuple(LedgerItem(outline_blocks(m.content), m.usage, m.response_id, m.model) for m in messages)
+
+
+def measure(items: Sequence[LedgerItem], model: Model, overhead_tokens: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:
+    """The size of the context that the items make, by usage where there is any.
+
+    Usage of `<synthetic>` messages and of nothing but zeros does not count, nor that of before the prompt shrank:
+    something was taken out of the context then.  `overhead_tokens` is used where there is none at all.
+    """
+    anchors = _anchors(items)
+    calibration = calibrate(_samples(items, anchors, Estimator(model)))
+    estimator = Estimator(model, calibration)
+    fresh = _fresh(anchors)
+    if not fresh:
+        return _estimated(items, estimator, overhead_tokens)
+    return _anchored(items, fresh, estimator)
+
+
+def measure_like(items: Sequence[LedgerItem], model: Model, reference: ContextSize) -> ContextSize:
+    """The size of the items by estimate alone, calibrated and with the overhead as in `reference`.
+
+    Two contexts that are compared (before and after a change) are both measured in this way.
+    """
+    return _estimated(items, Estimator(model, reference.calibration), reference.overhead_tokens)
+
+
+def _estimated(items: Sequence[LedgerItem], estimator: Estimator, overhead: int) -> ContextSize:
+    tokens = tuple(round(estimator.tokens(item.outlines)) for item in items)
+    total = overhead + sum(tokens)
+    margin = round(ESTIMATE_MARGIN * total)
+    return ContextSize(total, "estimate", sum(tokens), margin, overhead, tokens, estimator.calibration)
+
+
+def _anchored(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator: Estimator) -> ContextSize:
+    estimates = [estimator.tokens(item.outlines) for item in items]
+    first, last = anchors[0], anchors[-1]
+    before = estimates[: first.at]
+    tokens = _shared(before, min(round(sum(before)), first.prompt))
+    for a, b in pairwise(anchors):
+        weights = estimates[a.at : b.at]
+        weights[0] = _output(a, weights[0])
+        expected = sum(weights)
+        exact = b.prompt - a.prompt
+        tokens += _shared(weights, exact if exact <= most_plausible(expected) else round(expected))
+    response, tail = _last_response(items, last, estimates)
+    output = round(_output(last, sum(response)))
+    tokens += [own + rest for own, rest in zip(_shared(response, output), _shared(tail, round(sum(tail))), strict=True)]
+    tail_tokens = round(sum(tail))
+    total = last.prompt + output + tail_tokens
+    margin = round(max(TAIL_MARGIN * tail_tokens, TOTAL_MARGIN * total))
+    return ContextSize(total, "usage", tail_tokens, margin, total - sum(tokens), tuple(tokens), estimator.calibration)
+
+
+def _last_response(
+    items: Sequence[LedgerItem], last: _Anchor, estimates: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """The estimates from the last anchor on, in two lists: those of its own rows, and those of the tail."""
+    own = [
+        at == last.at or (bool(items[at].response_id) and items[at].response_id == items[last.at].response_id)
+        for at in range(last.at, len(items))
+    ]
+    rest = estimates[last.at :]
+    return [e if o else 0.0 for e, o in zip(rest, own, strict=True)], [
+        0.0 if o else e for e, o in zip(rest, own, strict=True)
+    ]
+
+
+def _anchors(items: Sequence[LedgerItem]) -> list[_Anchor]:
+    """The responses with real usage; of several rows of one response the first, with the largest output count."""
+    found: list[_Anchor] = []
+    place: dict[str, _Anchor] = {}
+    for at, item in enumerate(items):
+        usage = item.usage
+        if usage is None or not usage.prompt_tokens or item.model == SYNTHETIC:
+            continue
+        known = place.get(item.response_id) if item.response_id else None
+        if known:
+            known.output = max(known.output, usage.output_tokens)
+            continue
+        anchor = place[item.response_id] = _Anchor(at, usage.prompt_tokens, usage.output_tokens, item.stale)
+        found.append(anchor)
+    return found
+
+
+def _fresh(anchors: Sequence[_Anchor]) -> list[_Anchor]:
+    """The anchors that measured this context: those since the last stale one and the last drop of the prompt."""
+    start = 0
+    for at, anchor in enumerate(anchors):
+        if anchor.stale:
+            start = at + 1
+        elif at and anchor.prompt < anchors[at - 1].prompt:
+            start = at
+    return list(anchors[start:])
+
+
+def _samples(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator: Estimator) -> list[Sample]:
+    samples = []
+    for a, b in pairwise(anchors[-CALIBRATION_STEPS - 1 :]):
+        outlines = [outline for item in items[a.at : b.at] for outline in item.outlines]
+        if not any(outline.media for outline in outlines):
+            samples.append(Sample(estimator.features(outlines), b.prompt - a.prompt))
+    return samples
+
+
+def _output(anchor: _Anchor, estimate: float) -> float:
+    """The size of a response: what was reported, unless that is a stub."""
+    return anchor.output if anchor.output >= STUB_SHARE * estimate else estimate
+
+
+def _shared(weights: Sequence[float], total: int) -> list[int]:
+    """Whole numbers in proportion to the weights that add up to `total` exactly; all to the first without weights."""
+    weight = sum(weights)
+    if not weight:
+        return [total] + [0] * (len(weights) - 1) if weights else []
+    shares: list[int] = []
+    reached = 0.0
+    given = 0
+    for each in weights:
+        reached += each
+        shares.append(round(total * reached / weight) - given)
+        given += shares[-1]
+    return shares
