@@ -1,9 +1,9 @@
 """The size of a context: exact up to the last response that was charged, estimated from there on.
 
 The prompt that a response was charged for is the exact size of everything before it, so the difference between two
-responses is the exact size of the first and of what follows it up to the second: messages in between share it in
-proportion to their estimates (unless it is so large that something unseen must have been sent along).  Only what comes after the last response is an estimate, and it is calibrated on
-those differences.
+responses is the exact size of the first and of what follows it up to the second: the messages in between share it in
+proportion to their estimates, unless it is so large that something unseen must have been sent along.  Only what
+comes after the last response is an estimate, and it is calibrated on those differences.
 """
 
 from __future__ import annotations
@@ -115,32 +115,35 @@ def _anchored(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator
     before = estimates[: first.at]
     tokens = _shared(before, min(round(sum(before)), first.prompt))
     for a, b in pairwise(anchors):
-        weights = estimates[a.at : b.at]
-        weights[0] = _output(a, weights[0])
+        weights, _ = _weighed(items, estimates, a, b.at)
         expected = sum(weights)
         exact = b.prompt - a.prompt
         tokens += _shared(weights, exact if exact <= most_plausible(expected) else round(expected))
-    response, tail = _last_response(items, last, estimates)
-    output = round(_output(last, sum(response)))
-    tokens += [own + rest for own, rest in zip(_shared(response, output), _shared(tail, round(sum(tail))), strict=True)]
-    tail_tokens = round(sum(tail))
-    total = last.prompt + output + tail_tokens
+    weights, response = _weighed(items, estimates, last, len(items))
+    tail_tokens = round(sum(weights) - response)
+    since = round(response) + tail_tokens
+    tokens += _shared(weights, since)
+    total = last.prompt + since
     margin = round(max(TAIL_MARGIN * tail_tokens, TOTAL_MARGIN * total))
     return ContextSize(total, "usage", tail_tokens, margin, total - sum(tokens), tuple(tokens), estimator.calibration)
 
 
-def _last_response(
-    items: Sequence[LedgerItem], last: _Anchor, estimates: Sequence[float]
-) -> tuple[list[float], list[float]]:
-    """The estimates from the last anchor on, in two lists: those of its own rows, and those of the tail."""
-    own = [
-        at == last.at or (bool(items[at].response_id) and items[at].response_id == items[last.at].response_id)
-        for at in range(last.at, len(items))
-    ]
-    rest = estimates[last.at :]
-    return [e if o else 0.0 for e, o in zip(rest, own, strict=True)], [
-        0.0 if o else e for e, o in zip(rest, own, strict=True)
-    ]
+def _weighed(
+    items: Sequence[LedgerItem], estimates: Sequence[float], anchor: _Anchor, end: int
+) -> tuple[list[float], float]:
+    """The estimates from an anchor on, its own rows scaled to the reported output; and that output."""
+    response_id = items[anchor.at].response_id
+    rows = [at for at in range(anchor.at + 1, end) if response_id and items[at].response_id == response_id]
+    rows.insert(0, anchor.at)
+    estimate = sum(estimates[at] for at in rows)
+    weights = list(estimates[anchor.at : end])
+    if anchor.output < STUB_SHARE * estimate:
+        return weights, estimate
+    for at in rows:
+        weights[at - anchor.at] *= anchor.output / estimate if estimate else 0
+    if not estimate:
+        weights[0] = anchor.output
+    return weights, float(anchor.output)
 
 
 def _anchors(items: Sequence[LedgerItem]) -> list[_Anchor]:
@@ -178,11 +181,6 @@ def _samples(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator:
         if not any(outline.media for outline in outlines):
             samples.append(Sample(estimator.features(outlines), b.prompt - a.prompt))
     return samples
-
-
-def _output(anchor: _Anchor, estimate: float) -> float:
-    """The size of a response: what was reported, unless that is a stub."""
-    return anchor.output if anchor.output >= STUB_SHARE * estimate else estimate
 
 
 def _shared(weights: Sequence[float], total: int) -> list[int]:

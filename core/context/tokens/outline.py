@@ -75,8 +75,19 @@ def outline_content(content: bytes, heads: Sequence[BlockHead] | None = None) ->
     try:
         raws = _decode_raws(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return () if content in (b"", b"null") else (_of_text("other", content),)
+        return _of_damaged(content)
     return tuple([_of_raw_block(bytes(raw)) for raw in raws])
+
+
+def _of_damaged(content: bytes) -> tuple[BlockOutline, ...]:
+    """Outlines of content that is no list of JSON values, or holds lone surrogates."""
+    try:
+        value = decode_json(content)
+    except Damaged:
+        return (_of_text("other", content),) if content else ()
+    if isinstance(value, list):
+        return tuple([_of_raw_block(msgspec.json.encode(item)) for item in value])
+    return () if value is None else (_of_text("other", content),)
 
 
 def outline_blocks(blocks: Iterable[Block]) -> tuple[BlockOutline, ...]:
@@ -154,13 +165,14 @@ def _of_text(kind: BlockKind, raw: bytes) -> BlockOutline:
     return BlockOutline(kind, chars, density, wide)
 
 
-def _measure(raw: bytes) -> tuple[int, int, Density]:
+def _measure(value: bytes) -> tuple[int, int, Density]:
     """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
+    raw = _bare(value)
     sample = raw if len(raw) <= SAMPLE_BYTES else _sample(raw)
     escapes = sample.count(b"\\")
     if escapes:
         if _CODE_POINT.search(sample):
-            raw = _canonical(raw)
+            raw = _bare(_canonical(value))
             sample = _sample(raw)
             escapes = sample.count(b"\\")
         escapes -= sample.count(b"\\\\")
@@ -173,7 +185,11 @@ def _measure(raw: bytes) -> tuple[int, int, Density]:
     if size < len(raw):
         chars = chars * len(raw) // size
         wide = wide * len(raw) // size
-    return max(chars - 2, 0) if raw[:1] == b'"' else chars, wide, _density(sample, size)
+    return chars, wide, _density(sample, size)
+
+
+def _bare(raw: bytes) -> bytes:
+    return raw[1:-1] if raw[:1] == b'"' else raw
 
 
 def _sample(raw: bytes) -> bytes:
