@@ -1,0 +1,53 @@
+"""What every summariser takes and gives: one request, one summary, one method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from core.model import Message
+
+DEFAULT_BUDGET_CHARS = 24_000
+"""About 6,000 tokens: with a tail of 20,000 it leaves 14 % of a context of 180,000.  On real sessions 12,000 tokens
+held at most 3 points more of the paths that were needed next than 6,000 did."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryRequest:
+    """A part of a conversation to summarise, and what the summary has to respect.
+
+    `messages` hold what the summary replaces, oldest first; a message of kind "summary" is an earlier summary, to be
+    updated and not embedded.  `previous` is one more such summary, older than all messages.  `instructions` say what
+    to pay attention to.  `cwd` and `transcript` are named in the text, so that the reader finds files and history.
+    """
+
+    messages: Sequence[Message]
+    budget_chars: int = DEFAULT_BUDGET_CHARS
+    instructions: str = ""
+    previous: str = ""
+    cwd: str = ""
+    transcript: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A summary, who made it, and how many items of which section found no room in it."""
+
+    text: str
+    summarizer: str
+    left_out: tuple[tuple[str, int], ...] = ()
+
+
+class Summarizer(Protocol):
+    """Whatever turns messages into a summary."""
+
+    @property
+    def name(self) -> str:
+        """What settings and results call it."""
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        """The summary, at most `budget_chars` long.
+
+        Raises `CompactionError` when there is none; the offline summariser always has one.
+        """

@@ -1,0 +1,38 @@
+"""The parts that a summary is made of, before anybody knows which of them find room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MUST = 1_000.0
+"""The rank of an item that is kept whatever the room: it is cut, not dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One bullet: its text, how much it is worth, its place in time, the message it is from, and a word before it."""
+
+    text: str
+    rank: float = 0.0
+    at: int = 0
+    id: str = ""
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text that a person or the model wrote, with its place among the messages and its message's short id."""
+
+    text: str
+    at: int
+    id: str = ""
+
+
+def without_repeats(items: list[Item]) -> list[Item]:
+    """The items, of each text only the last one, in order; a repeat counts no more than one."""
+    last: dict[str, Item] = {}
+    for item in items:
+        key = " ".join(item.text.lower().split())
+        last.pop(key, None)
+        last[key] = item
+    return list(last.values())

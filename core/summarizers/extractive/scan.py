@@ -1,0 +1,118 @@
+"""One pass over the messages: who said what, which calls were made and how they ended, which names were used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from core.model import JSON, Block, Message, block_text, tool_results, tool_uses
+from core.summarizers.extractive.items import Said
+from core.summarizers.extractive.names import Names, strings_in
+from core.summarizers.extractive.text import capped, typed
+
+_PATH_KEYS = ("file_path", "notebook_path", "path", "filePath", "absolute_path", "target_file", "filename", "file")
+_COMMAND_KEYS = ("command", "cmd", "script")
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call and how it ended; `result` is None while it has no answer."""
+
+    at: int
+    name: str
+    input: dict[str, JSON]
+    id: str = ""
+    result: str | None = None
+    failed: bool = False
+
+    @property
+    def path(self) -> str:
+        """The file that the call is about, "" if it names none."""
+        value = next((v for k in _PATH_KEYS if isinstance(v := self.input.get(k), str) and v), "")
+        return value if len(value) <= 400 and "\n" not in value else ""
+
+    @property
+    def command(self) -> str:
+        """The shell command that it runs, "" if it runs none."""
+        value = next((v for k in _COMMAND_KEYS if (v := self.input.get(k))), "")
+        if isinstance(value, list):
+            value = " ".join(x for x in value if isinstance(x, str))
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What the sections are made of, each in order of time."""
+
+    requests: list[Said] = field(default_factory=list)
+    prose: list[Said] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    summaries: list[str] = field(default_factory=list)
+    names: Names = field(default_factory=Names)
+    messages: int = 0
+    last_response: int = -1
+
+    def recency(self, at: int) -> float:
+        """The place of a message in time, 0 (oldest, or from an earlier summary) to 1 (newest)."""
+        return max(0, at) / max(1, self.messages)
+
+
+def scan(messages: Sequence[Message]) -> Conversation:
+    """The conversation of some messages.  What a client made (meta, commands, attachments) is no text of a person."""
+    talk = Conversation(messages=len(messages))
+    open_calls: dict[str, Call] = {}
+    for at, message in enumerate(messages):
+        if message.kind == "summary":
+            talk.summaries.append(_text(message))
+        elif message.role == "assistant":
+            _response(talk, message, at, open_calls)
+        elif message.kind in ("prompt", "results"):
+            _user(talk, message, at, open_calls)
+    return talk
+
+
+def _response(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:
+    place = talk.recency(at)
+    talk.last_response = at
+    text = _text(message)
+    if text.strip():
+        talk.prose.append(Said(text, at, message.uuid[:8]))
+        talk.names.add(text, place, own=True)
+    for block in tool_uses(message):
+        given = block.get("input")
+        call = Call(at, str(block.get("name") or ""), given if isinstance(given, dict) else {}, message.uuid[:8])
+        talk.calls.append(call)
+        open_calls[str(block.get("id"))] = call
+        for value in strings_in(given):
+            talk.names.add(capped(value), place, own=True)
+        if "." in call.path.replace("\\", "/").rsplit("/", 1)[-1] or call.input.get("file_path"):
+            talk.names.add_path(call.path, place)
+
+
+def _user(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:
+    place = talk.recency(at)
+    text = typed(_text(message))
+    if text:
+        talk.requests.append(Said(text, at, message.uuid[:8]))
+        talk.names.add(capped(text), place, own=True)
+    for block in tool_results(message):
+        result = capped(block_text(block))
+        talk.names.add(result, place, own=False)
+        call = open_calls.get(str(block.get("tool_use_id")))
+        if call is not None:
+            call.result = result
+            call.failed = block.get("is_error") is True
+
+
+def _text(message: Message) -> str:
+    return "\n".join(filter(None, map(_block, message.content)))
+
+
+def _block(block: Block) -> str:
+    match block.get("type"):
+        case "text" | "compaction":
+            return block_text(block)
+        case "image" | "document" as media:
+            return f"[{media}]"
+        case _:
+            return ""

@@ -1,0 +1,92 @@
+"""Plain text work: what a person typed, sentences, cutting, and quoting that survives a round trip."""
+
+from __future__ import annotations
+
+import re
+
+SCAN_CHARS = 64_000
+"""At most this much of one block is looked at: a result may be one line of 12 MB."""
+
+_INJECTED = (
+    "system-reminder",
+    "task-notification",
+    "user-prompt-submit-hook",
+    r"command-(?:name|message|args|contents)",
+    r"local-command-(?:stdout|stderr|caveat)",
+    r"bash-(?:input|stdout|stderr)",
+    r"ide_(?:opened_file|selection|diagnostics)",
+    r"(?:environment|session|hook)_context",
+)
+"""Elements that clients put into user messages."""
+_INJECTED_OPEN = re.compile("<(" + "|".join(_INJECTED) + ")>")
+_INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]{0,40}\]")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')*`]{0,3}\s+(?=[A-Z0-9\"'`(*\[À-ÞА-Я㐀-鿿])|(?<=[。！？])")
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|mr|mrs|dr)|\b[A-Z])\.$", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|#{1,6}\s+|>\s+)")
+
+
+def capped(text: str) -> str:
+    """The part of a block that is looked at: its head and its end."""
+    if len(text) <= SCAN_CHARS:
+        return text
+    return text[: SCAN_CHARS * 3 // 4] + "\n" + text[-SCAN_CHARS // 4 :]
+
+
+def typed(text: str) -> str:
+    """What the person typed: without the elements that a client injects into user messages."""
+    out: list[str] = []
+    at = 0
+    closeless: set[str] = set()
+    for opening in _INJECTED_OPEN.finditer(text):
+        name = opening[1]
+        if opening.start() < at or name in closeless:
+            continue
+        end = text.find(f"</{name}>", opening.end())
+        if end < 0:
+            closeless.add(name)
+            continue
+        out.append(text[at : opening.start()])
+        at = end + len(name) + 3
+    out.append(text[at:])
+    return _INTERRUPTED.sub("", "".join(out)).strip()
+
+
+def sentences(line: str) -> list[str]:
+    """The sentences of one line, bullets and heading marks taken off."""
+    out: list[str] = []
+    for part in _SENTENCE_END.split(_BULLET.sub("", line, count=1)):
+        if out and _ABBREVIATION.search(out[-1]):
+            out[-1] += " " + part
+        elif part.strip():
+            out.append(part.strip())
+    return out
+
+
+def one_line(text: str) -> str:
+    """Text on one line, runs of white space as one space."""
+    return " ".join(text.split())
+
+
+def cut(text: str, limit: int, tail: int = 0) -> str:
+    """Text of at most `limit` characters: its head and `tail` characters of its end, with a mark between."""
+    if len(text) <= limit:
+        return text
+    mark = f" …[{len(text) - limit} chars left out]… "
+    if limit <= 2 * len(mark):
+        return text[: max(0, limit - 1)].rstrip() + "…" if limit > 0 else ""
+    head = limit - len(mark) - min(tail, limit // 3)
+    end = limit - len(mark) - head
+    return text[:head].rstrip() + mark + (text[len(text) - end :].lstrip() if end else "").rstrip()
+
+
+def quoted(text: str) -> str:
+    """Text word for word: as it is when it is one line, else between fences longer than any run of tildes in it."""
+    if "\n" not in text:
+        return text
+    fence = "~" * max(3, 1 + max((len(run) for run in re.findall("~{3,}", text)), default=0))
+    return f"\n{fence}\n{text}\n{fence}"
+
+
+def code(text: str) -> str:
+    """Text as inline code on one line; backticks inside become quotes, so that nothing gets out of it."""
+    return "`" + one_line(text).replace("`", "'") + "`"
