@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Literal
 
 from core.compaction.restore import Restored, RestoreLimits, restore
-from core.context.rounds import cut_points, tail_start
-from core.errors import NothingToCompact, SummaryRejected
+from core.context.rounds import cut_points, in_thinking_loop, tail_start
+from core.errors import CompactionError, NothingToCompact, SummaryRejected
 from core.model import Message
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 
 Measure = Callable[[Sequence[Message]], list[int]]
-"""Tokens of each message, by one estimator before and after."""
+"""Tokens of each of some new messages, by the estimator that measured the old ones."""
+
+MIN_GAIN = 0.1
+"""A compaction that frees less than this share of the messages' tokens costs more (the cache is written anew) than
+it is worth."""
+SLACK = 1.25
+"""What was compacted and has since grown to no more than this much of what is kept is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +48,17 @@ class Plan:
     tokens_after: int
 
     @property
-    def front_tokens(self) -> int:
-        """What stands in front of the kept messages."""
-        return sum(self.sizes_tokens[: 1 + len(self.restored)])
+    def prompt_tokens(self) -> list[int]:
+        """The projected size of the request in front of each kept message."""
+        overhead = self.tokens_after - sum(self.sizes_tokens)
+        front = 1 + len(self.restored)
+        running = [*accumulate(self.sizes_tokens, initial=overhead)]
+        return running[front : front + len(self.kept)]
 
 
 def plan(
     messages: Sequence[Message],
+    sizes_tokens: Sequence[int],
     overhead_tokens: int,
     measure: Measure,
     summarizer: Summarizer,
@@ -57,24 +68,43 @@ def plan(
 ) -> Plan:
     """The compaction of an active view; `history` names where all that goes can be read.
 
-    Raises `NothingToCompact` when nothing but an earlier summary lies in front of what is kept, or when the result
-    would not be smaller; `SummaryRejected` when the summariser gave nothing.
+    Raises `NothingToCompact` when nothing but an earlier summary lies in front of what is kept, or when too little
+    would be freed; `CompactionError` when the messages cannot be cut in place; `SummaryRejected` when the summariser
+    gave nothing.
     """
-    sizes = measure(messages)
-    start = tail_start(messages, sizes, options.keep_tokens)
-    if options.in_place and start == len(messages):
-        start = _last_group(messages)
+    start = _start(messages, sizes_tokens, options)
     gone, kept = tuple(messages[:start]), tuple(messages[start:])
-    if all(m.kind in ("summary", "meta", "command", "attachment") for m in gone):
-        raise NothingToCompact("all messages are within what is kept", "choose a smaller --keep to take out more")
+    if _settled(messages, sizes_tokens, options) or all(m.kind not in ("prompt", "response", "results") for m in gone):
+        raise NothingToCompact("all of it is within what is kept", "a smaller --keep takes out more")
     summary = _summarised(gone, summarizer, options, cwd, history)
     restored = tuple(restore(messages, kept, cwd, options.restore))
-    front = [_text_message("summary", summary.text), *(_text_message("meta", r.text) for r in restored)]
-    sizes_after = [*measure(front), *sizes[start:]]
-    before, after = overhead_tokens + sum(sizes), overhead_tokens + sum(sizes_after)
-    if after >= before:
-        raise NothingToCompact(f"the result would not be smaller ({before} tokens before, {after} after)")
-    return Plan(gone, kept, summary, restored, tuple(sizes_after), before, after)
+    front = measure([text_message("summary", summary.text), *(text_message("meta", r.text) for r in restored)])
+    before, after = sum(sizes_tokens), sum(front) + sum(sizes_tokens[start:])
+    if before - after < MIN_GAIN * before:
+        raise NothingToCompact(f"only {max(0, before - after)} of {before} tokens would be freed")
+    sizes = (*front, *sizes_tokens[start:])
+    return Plan(gone, kept, summary, restored, sizes, overhead_tokens + before, overhead_tokens + after)
+
+
+def _start(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> int:
+    if not options.in_place:
+        return tail_start(messages, sizes_tokens, options.keep_tokens)
+    if in_thinking_loop(messages):
+        raise CompactionError(
+            "the session is in the middle of a turn whose thinking cannot be moved",
+            "let the turn end first, or compact into a new file (without --in-place)",
+        )
+    last_group = cut_points(messages)[:-1][-1]
+    # What a running client writes next hangs off the last row: some row must stay.
+    return min(last_group, tail_start(messages, sizes_tokens, options.keep_tokens))
+
+
+def _settled(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> bool:
+    """Whether an earlier compaction did it already, and hardly anything was added since."""
+    if not messages or messages[0].kind != "summary":
+        return False
+    since = sum(t for m, t in zip(messages, sizes_tokens, strict=True) if m.kind not in ("summary", "meta"))
+    return since <= SLACK * options.keep_tokens
 
 
 def _summarised(gone: Sequence[Message], summarizer: Summarizer, options: Options, cwd: str, history: str) -> Summary:
@@ -86,15 +116,6 @@ def _summarised(gone: Sequence[Message], summarizer: Summarizer, options: Option
     return summary
 
 
-def _last_group(messages: Sequence[Message]) -> int:
-    """In place at least the last group stays: what a running client writes next hangs off its last row."""
-    return cut_points(messages)[:-1][-1]
-
-
-def _text_message(kind: str, text: str) -> Message:
-    return Message("user", "summary" if kind == "summary" else "meta", ({"type": "text", "text": text},))
-
-
-def counted(messages: Sequence[Message]) -> dict[str, int]:
-    """How many messages of each kind."""
-    return dict(sorted(Counter(m.kind for m in messages).items()))
+def text_message(kind: Literal["summary", "meta"], text: str) -> Message:
+    """A user message that the client made."""
+    return Message("user", kind, ({"type": "text", "text": text},))

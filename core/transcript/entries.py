@@ -6,32 +6,17 @@ again when a message is built (`Log.row`).
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 from msgspec import Raw
 
-from core.errors import Damaged
 from core.model import JSON, Usage
+from core.transcript.decode import decode_json
+from core.transcript.outline import BlockHead, BlockOutline, outline_content
 
 CHAIN_TYPES = frozenset({"user", "assistant", "attachment", "system"})
 """Row types that the client puts on the parent chain; any other row with a uuid is only passed through as a parent."""
 
 _EMPTY = Raw(b"")
-
-
-class BlockHead(msgspec.Struct, gc=False):
-    """What is needed of a content block without decoding its body."""
-
-    type: str = ""
-    id: str = ""
-    name: str = ""
-    tool_use_id: str = ""
-    text: Raw = _EMPTY
-    thinking: Raw = _EMPTY
-    content: Raw = _EMPTY
-    input: Raw = _EMPTY
-    source: Raw = _EMPTY
 
 
 class _UsageHead(msgspec.Struct, gc=False):
@@ -86,7 +71,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     usage: Usage | None = None
     tools: tuple[str, ...] = ()
     """Ids of the tool calls (assistant) or of the calls that are answered (user)."""
-    blocks: tuple[BlockHead, ...] = ()
+    outlines: tuple[BlockOutline, ...] = ()
+    """What the message's blocks amount to, for user and assistant rows."""
 
     @property
     def is_boundary(self) -> bool:
@@ -100,34 +86,6 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
 
 _decode_row = msgspec.json.Decoder(_RowHead).decode
 _decode_blocks = msgspec.json.Decoder(list[BlockHead]).decode
-
-
-def decode_json(raw: bytes) -> JSON:
-    """One JSON value from bytes that may hold bad UTF-8 or lone surrogates (both read as U+FFFD).
-
-    Raises `Damaged` for anything else that is no JSON, NaN included: the client does not read it either.
-    """
-    try:
-        value: JSON = msgspec.json.decode(raw)
-        return value
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    except RecursionError:
-        raise Damaged("the value is nested too deeply") from None
-    text = raw.decode("utf-8", "replace")
-    try:
-        value = json.loads(text, strict=False, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise Damaged(str(error)) from None
-    return msgspec.json.decode(_without_surrogates(json.dumps(value, ensure_ascii=False)))  # type: ignore[no-any-return]
-
-
-def _no_constant(name: str) -> JSON:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _without_surrogates(text: str) -> bytes:
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def decode_entry(raw: bytes, offset: int) -> Entry | None:
@@ -171,14 +129,40 @@ def _entry(head: _RowHead, raw: bytes, offset: int) -> Entry | None:
         return None
     message = head.message
     if message is None or head.type not in ("user", "assistant"):
-        return Entry(offset, len(raw), head.type, head.subtype or "", head.uuid or "", head.parent or "", head.timestamp or "",
-                     bool(head.sidechain), bool(head.meta), leaf=head.leaf or "")
+        return Entry(
+            offset,
+            len(raw),
+            head.type,
+            head.subtype or "",
+            head.uuid or "",
+            head.parent or "",
+            head.timestamp or "",
+            bool(head.sidechain),
+            bool(head.meta),
+            leaf=head.leaf or "",
+        )
     blocks = block_heads(message.content)
-    tools = tuple(b.id if head.type == "assistant" else b.tool_use_id for b in blocks if b.type in ("tool_use", "tool_result"))
+    tools = tuple(
+        b.id if head.type == "assistant" else b.tool_use_id for b in blocks if b.type in ("tool_use", "tool_result")
+    )
     return Entry(
-        offset, len(raw), head.type, head.subtype or "", head.uuid or "", head.parent or "", head.timestamp or "",
-        bool(head.sidechain), bool(head.meta), bool(head.summary), bool(head.api_error), "",
-        (message.id or "") if head.type == "assistant" else "", message.model or "", _usage(message.usage), tools,
+        offset,
+        len(raw),
+        head.type,
+        head.subtype or "",
+        head.uuid or "",
+        head.parent or "",
+        head.timestamp or "",
+        bool(head.sidechain),
+        bool(head.meta),
+        bool(head.summary),
+        bool(head.api_error),
+        "",
+        (message.id or "") if head.type == "assistant" else "",
+        message.model or "",
+        _usage(message.usage),
+        tools,
+        outline_content(bytes(message.content), blocks),
     )
 
 
@@ -209,4 +193,6 @@ def _usage(head: _UsageHead | None) -> Usage | None:
     if head is None:
         return None
     hour = (head.cache_creation or {}).get("ephemeral_1h_input_tokens", 0)
-    return Usage(head.input_tokens, head.cache_creation_input_tokens, head.cache_read_input_tokens, head.output_tokens, hour)
+    return Usage(
+        head.input_tokens, head.cache_creation_input_tokens, head.cache_read_input_tokens, head.output_tokens, hour
+    )

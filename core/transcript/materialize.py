@@ -91,9 +91,17 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
     envelope |= {k: last[k] for k in _ENVELOPE if k in last}
     answered = frozenset(str(b.get("tool_use_id")) for m in plan.kept for b in tool_results(m))
     writer = _Writer(log, plan, envelope, answered)
-    rows = [*_front(writer, leaf), *_tail(writer, chain)]
-    if not plan.in_place:
-        rows += _singletons(log, plan, writer.parent or "")
+    front = list(_front(writer, leaf))
+    anchor = writer.parent
+    tail = list(_tail(writer, chain))
+    if plan.in_place:
+        # An older boundary of this file may name the same rows as kept: the last one that names them has them.
+        kept: JSON = [row["uuid"] for row in tail]
+        front[0]["compactMetadata"] = {
+            **_metadata(plan),
+            "preservedMessages": {"anchorUuid": anchor, "uuids": kept, "allUuids": kept},
+        }
+    rows = [*front, *tail] if plan.in_place else [*front, *tail, *_singletons(log, plan, writer.parent or "")]
     return [msgspec.json.encode(row) for row in rows]
 
 
@@ -102,7 +110,6 @@ def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
     key = (plan.session_id, leaf.uuid, plan.summary)
     lead = timedelta(milliseconds=2 + len(plan.restored))
     start = _time(plan.kept[0].timestamp) - lead if plan.kept else _time(leaf.timestamp) + timedelta(milliseconds=1)
-    metadata: dict[str, JSON] = {"trigger": "manual", "preTokens": plan.tokens_before, "postTokens": plan.tokens_after}
     boundary: dict[str, JSON] = {
         "logicalParentUuid": leaf.uuid,
         "type": "system",
@@ -110,7 +117,7 @@ def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
         "content": "Conversation compacted",
         "isMeta": False,
         "level": "info",
-        "compactMetadata": metadata,
+        "compactMetadata": _metadata(plan),
     }
     yield writer.put({**writer.envelope, **boundary}, derived_id("boundary", *key), start)
     yield writer.put(
@@ -121,6 +128,10 @@ def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
         yield writer.put(
             {**writer.envelope, **_user(text), "isMeta": True}, derived_id("restored", str(n), *key), writer.clock
         )
+
+
+def _metadata(plan: Compacted) -> dict[str, JSON]:
+    return {"trigger": "manual", "preTokens": plan.tokens_before, "postTokens": plan.tokens_after}
 
 
 def _user(content: JSON) -> dict[str, JSON]:

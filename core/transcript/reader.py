@@ -15,7 +15,8 @@ from typing import BinaryIO
 
 from core.errors import Damaged, InputError
 from core.model import JSON
-from core.transcript.entries import Entry, decode_entry, decode_json
+from core.transcript.decode import decode_json
+from core.transcript.entries import Entry, decode_entry
 from core.transcript.recover import Finding, FindingKind, records_in
 
 BATCH_BYTES = 1 << 20
@@ -107,7 +108,9 @@ class Scanner:
         if last.strip(b" \t\r\0"):
             self._line(last, last=True)
             kind: FindingKind = "no-final-newline" if len(self.entries) > before else "torn-tail"
-            self._note(kind, "the last line has no line end" if kind == "no-final-newline" else "the last record is cut")
+            self._note(
+                kind, "the last line has no line end" if kind == "no-final-newline" else "the last record is cut"
+            )
         if self._open:
             self._give_up_open()
 
@@ -140,7 +143,11 @@ class Scanner:
             self._note("garbage-line", f"{len(line)} bytes that are no record")
 
     def _records(self, line: bytes, clean: bytes, last: bool) -> bool:
-        spans = records_in(line) if clean == line else records_in(line.replace(b"\0", b" ").replace(b"\xef\xbb\xbf", b"   "))
+        spans = (
+            records_in(line)
+            if clean == line
+            else records_in(line.replace(b"\0", b" ").replace(b"\xef\xbb\xbf", b"   "))
+        )
         rows = [(a, e) for a, b in spans if (e := _try_entry(line[a:b], self._at + a))]
         self.entries += [e for _, e in rows]
         whole = bool(spans) and not line[spans[-1][1] :].strip(b" \t\r\0")

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from operator import mul
 from typing import TypeAlias, get_args
 
-from core.context.tokens.media import Media
+from core.transcript.media import Media
 from core.context.tokens.models import ImageRule, Model, Tokenizer
-from core.context.tokens.outline import BlockKind, BlockOutline, Density
+from core.transcript.outline import BlockKind, BlockOutline, Density
 
 CHARS_PER_TOKEN: dict[Tokenizer, dict[BlockKind, tuple[float, float, float]]] = {
     "old": {

@@ -17,7 +17,7 @@ import msgspec
 
 from core.context.tokens.estimate import Calibration, Estimator, Sample, calibrate, most_plausible
 from core.context.tokens.models import SYNTHETIC, Model
-from core.context.tokens.outline import BlockOutline, outline_blocks
+from core.transcript.outline import BlockOutline, outline_blocks
 from core.model import Message, Usage
 
 Source: TypeAlias = Literal["usage", "estimate"]

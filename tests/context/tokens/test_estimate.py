@@ -20,9 +20,9 @@ from core.context.tokens.estimate import (
     media_tokens,
 )
 from core.context.tokens.ledger import items_of
-from core.context.tokens.media import Media
+from core.transcript.media import Media
 from core.context.tokens.models import Model, lookup
-from core.context.tokens.outline import BlockOutline, outline_blocks
+from core.transcript.outline import BlockOutline, outline_blocks
 from core.context.view import messages_of
 from core.model import Block
 from core.transcript.chain import active_chain

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.context.tokens.estimate import PRIOR, Estimator
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, LedgerItem, items_of, measure, measure_like
 from core.context.tokens.models import SYNTHETIC, lookup
-from core.context.tokens.outline import BlockOutline
+from core.transcript.outline import BlockOutline
 from core.model import Message, Usage
 
 MODEL = lookup("claude-opus-4-5")

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, TypeAlias
 
 import msgspec
+from msgspec import Raw
 
-from core.context.tokens.media import Media, document_pages, image_size, source_data
 from core.errors import Damaged
 from core.model import Block
-from core.transcript.entries import BlockHead, decode_json
+from core.transcript.decode import decode_json
+from core.transcript.media import Media, document_pages, image_size, source_data
 
 BlockKind: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "image", "document", "other"]
 Density: TypeAlias = Literal["text", "code", "dense"]
@@ -39,6 +40,24 @@ _CHEAP = re.compile(rb"\xe2[\x86\x94\x95]")
 """Arrows and box drawing: they fill file listings and tables, and cost less than other scripts."""
 
 
+_EMPTY = Raw(b"")
+
+
+class BlockHead(msgspec.Struct, gc=False):
+    """What is needed of a content block without decoding its body."""
+
+    type: str = ""
+    id: str = ""
+    name: str = ""
+    tool_use_id: str = ""
+    text: Raw = _EMPTY
+    thinking: Raw = _EMPTY
+    content: Raw = _EMPTY
+    input: Raw = _EMPTY
+    source: Raw = _EMPTY
+    signature: Raw = _EMPTY
+
+
 class BlockOutline(msgspec.Struct, frozen=True, gc=False):
     """The outline of one block; of a tool result, its content with all that is nested in it."""
 
@@ -54,12 +73,7 @@ class BlockOutline(msgspec.Struct, frozen=True, gc=False):
     media: tuple[Media, ...] = ()
 
 
-class _Signed(msgspec.Struct, gc=False):
-    signature: msgspec.Raw = msgspec.Raw()
-
-
 _decode_head = msgspec.json.Decoder(BlockHead).decode
-_decode_signed = msgspec.json.Decoder(_Signed).decode
 _decode_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
@@ -98,17 +112,15 @@ def outline_blocks(blocks: Iterable[Block]) -> tuple[BlockOutline, ...]:
 def _of_raw_block(raw: bytes) -> BlockOutline:
     try:
         head = _decode_head(raw)
-        if head.type == "thinking":
-            return _thinking(head, _decode_signed(raw))
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _of_text("other", raw)
     outliner = _FROM_HEAD.get(head.type)
     return outliner(head) if outliner else _of_text("other", raw)
 
 
-def _thinking(head: BlockHead, signed: _Signed) -> BlockOutline:
+def _thinking(head: BlockHead) -> BlockOutline:
     chars, wide, density = _measure(bytes(head.thinking))
-    hidden = len(bytes(signed.signature)) * 3 // 4 - SIGNATURE_CHARS
+    hidden = len(bytes(head.signature)) * 3 // 4 - SIGNATURE_CHARS
     return BlockOutline("thinking", max(chars, hidden), density, wide)
 
 
@@ -153,6 +165,7 @@ def _document(head: BlockHead) -> BlockOutline:
 
 _FROM_HEAD = {
     "text": _text,
+    "thinking": _thinking,
     "tool_use": _call,
     "tool_result": _result,
     "image": _image,

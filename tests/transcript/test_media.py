@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.tokens.media import Base64, document_pages, image_size, source_data
+from core.transcript.media import Base64, document_pages, image_size, source_data
 
 
 def data(body: bytes) -> Base64:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.tokens.media import Media
-from core.context.tokens.outline import BlockOutline, outline_blocks, outline_content
+from core.transcript.media import Media
+from core.transcript.outline import BlockOutline, outline_blocks, outline_content
 from core.model import JSON, Block
 from core.transcript.entries import block_heads
 

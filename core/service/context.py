@@ -1,0 +1,182 @@
+"""What fills the window of a session: totals, kinds, tools, the largest parts, the levels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from core.context.sizes import Part, measured, parts_of_chain, parts_of_messages
+from core.context.tokens.cost import next_request_cost
+from core.context.tokens.ledger import ContextSize
+from core.context.tokens.models import Model
+from core.context.tokens.window import levels
+from core.service.session import Result, Session, SessionRef, model_of
+from core.transcript.entries import Entry
+
+LARGEST = 10
+"""How many of the largest parts are named."""
+
+
+class Tokens(Result):
+    """The size of the context a resume would load, in tokens."""
+
+    total: int
+    source: str
+    """"usage": exact up to the last response; "estimate": estimated as a whole."""
+    tail: int
+    """The estimated part at the end."""
+    margin: int
+    """The true figure lies within `total` plus or minus this."""
+
+
+class Window(Result):
+    """The window of the model and the levels, in tokens, at which something happens."""
+
+    size: int
+    effective: int
+    auto_threshold: int
+    warning: int
+    error: int
+    blocking: int
+    state: str
+    model: str
+    known_model: bool
+
+
+class LargePart(Result):
+    """One of the largest parts: `id` is what `output` and `snip` take."""
+
+    id: str
+    kind: str
+    tool: str
+    tokens: int
+    share: float
+
+
+class Boundary(Result):
+    """A compaction that the file records."""
+
+    uuid: str
+    timestamp: str
+    offset: int
+
+
+class ContextReport(Result):
+    """What fills the window."""
+
+    session: SessionRef
+    tokens: Tokens
+    window: Window
+    by_kind: dict[str, int]
+    by_tool: dict[str, int]
+    largest: list[LargePart]
+    messages: int
+    boundaries: list[Boundary]
+    """Those in the part of the file that was read: of a large file, the last one."""
+    next_request_usd: dict[str, float | None]
+    """What the next request costs for the context alone, with a warm and with a cold cache; None: price unknown."""
+
+
+def context_report(
+    session: Session, window_tokens: int | None = None, models_file: Path | None = None
+) -> ContextReport:
+    """Measures the active view of an open session."""
+    model = model_of(session, models_file)
+    parts = _parts(session)
+    size = measured(parts, model)
+    names = _tool_names(parts)
+    return ContextReport(
+        session=session.ref,
+        tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
+        window=_window(size, model, window_tokens),
+        by_kind=_by_kind(parts, size),
+        by_tool=_by_tool(parts, size, names),
+        largest=_largest(parts, size, names),
+        messages=len(parts),
+        boundaries=[_boundary(e) for e in session.claude[0].entries if e.is_boundary] if session.claude else [],
+        next_request_usd={
+            "warm": next_request_cost(size.total_tokens, model, warm=True),
+            "cold": next_request_cost(size.total_tokens, model, warm=False),
+        },
+    )
+
+
+def _parts(session: Session) -> list[Part]:
+    if session.claude:
+        return parts_of_chain(*session.claude, session.dialect)
+    return parts_of_messages(session.messages)
+
+
+def _window(size: ContextSize, model: Model, window_tokens: int | None) -> Window:
+    at = levels(model, window_tokens)
+    return Window(
+        size=at.window,
+        effective=at.effective,
+        auto_threshold=at.auto_threshold,
+        warning=at.warning,
+        error=at.error,
+        blocking=at.blocking,
+        state=at.state(size),
+        model=model.id,
+        known_model=model.known,
+    )
+
+
+def _by_kind(parts: Sequence[Part], size: ContextSize) -> dict[str, int]:
+    """Tokens by what a part is; a response's by its blocks, in proportion to their characters."""
+    total: Counter[str] = Counter({"system": size.overhead_tokens})
+    for part, tokens in zip(parts, size.item_tokens, strict=True):
+        if part.kind == "response":
+            total.update(_split(part, tokens))
+        else:
+            total[part.kind] += tokens
+    return _descending(total)
+
+
+def _split(part: Part, tokens: int) -> dict[str, int]:
+    chars = Counter[str]()
+    for outline in part.item.outlines:
+        chars[outline.kind] += max(1, outline.chars)
+    whole = sum(chars.values())
+    return {kind: tokens * count // whole for kind, count in chars.items()}
+
+
+def _tool_names(parts: Sequence[Part]) -> dict[str, str]:
+    calls = (o for p in parts if p.kind == "response" for o in p.item.outlines if o.tool_name)
+    return {o.tool_id: o.tool_name for o in calls}
+
+
+def _by_tool(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part, tokens in zip(parts, size.item_tokens, strict=True):
+        if part.kind == "results":
+            ids = [o.tool_id for o in part.item.outlines if o.tool_id]
+            for tool_id in ids:
+                total[names.get(tool_id, "?")] += tokens // len(ids)
+    return _descending(total)
+
+
+def _largest(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) -> list[LargePart]:
+    ranked = sorted(zip(size.item_tokens, parts, strict=True), key=lambda pair: -pair[0])[:LARGEST]
+    return [_large(part, tokens, size.total_tokens, names) for tokens, part in ranked if tokens]
+
+
+def _large(part: Part, tokens: int, total: int, names: dict[str, str]) -> LargePart:
+    calls = [o.tool_id for o in part.item.outlines if o.tool_id]
+    tool = names.get(calls[0], "") if calls else ""
+    return LargePart(
+        id=calls[0] if calls else part.uuid,
+        kind=part.kind,
+        tool=tool,
+        tokens=tokens,
+        share=round(tokens / max(1, total), 4),
+    )
+
+
+def _descending(counts: Counter[str]) -> dict[str, int]:
+    return {key: count for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if count}
+
+
+def _boundary(entry: Entry) -> Boundary:
+    return Boundary(uuid=entry.uuid, timestamp=entry.timestamp, offset=entry.offset)

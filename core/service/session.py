@@ -1,0 +1,122 @@
+"""One transcript of any format, opened: what all operations start from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from core.context.dialect import NEWEST, Dialect
+from core.context.tokens.models import SYNTHETIC, Model, Models
+from core.context.tokens.models import load as load_models
+from core.context.view import messages_of
+from core.model import Block, Message
+from core.transcript.chain import Chain, load
+from core.transcript.formats import find_format, read
+from core.transcript.formats.conversation import Conversation
+from core.transcript.listing import describe
+from core.transcript.projects import SessionFile
+from core.transcript.reader import Log
+
+CLAUDE_CODE = "claude-code"
+
+
+class Result(BaseModel):
+    """Base of all results: what the command line prints as JSON and the server returns."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class SessionRef(Result):
+    """Which transcript a result is about."""
+
+    id: str
+    path: str
+    format: str
+    title: str
+
+
+@dataclass
+class Session:
+    """An open transcript.  `claude` is there for Claude Code's own format, `conversation` for all others."""
+
+    file: SessionFile
+    format: str
+    dialect: Dialect
+    claude: tuple[Log, Chain] | None = None
+    conversation: Conversation | None = None
+
+    @property
+    def path(self) -> Path:
+        """Where the file is."""
+        return self.file.path
+
+    @cached_property
+    def title(self) -> str:
+        """What the client calls the session, "" where it has no name."""
+        return self.conversation.title if self.conversation else describe(self.file).title
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The active view: what the next model call is made of."""
+        if self.claude:
+            return messages_of(*self.claude, self.dialect)
+        return self.conversation.active if self.conversation else ()
+
+    @cached_property
+    def cwd(self) -> str:
+        """The folder that the session works in, "" where the file does not say."""
+        if self.conversation:
+            return self.conversation.cwd
+        if self.claude and self.claude[1].leaf:
+            cwd = self.claude[0].row(self.claude[1].leaf).get("cwd")
+            return cwd if isinstance(cwd, str) else ""
+        return ""
+
+    @property
+    def model_id(self) -> str:
+        """The model of the last response that the API gave, "" when there is none."""
+        if self.claude:
+            models = (e.model for e in reversed(self.claude[1].entries) if e.model not in ("", SYNTHETIC))
+            return next(models, "")
+        return self.conversation.model if self.conversation else ""
+
+    @property
+    def system(self) -> str:
+        """The system prompt, where the format holds one."""
+        return self.conversation.system if self.conversation else ""
+
+    @property
+    def tools(self) -> tuple[Block, ...]:
+        """The tool definitions, where the format holds them."""
+        return self.conversation.tools if self.conversation else ()
+
+    @property
+    def ref(self) -> SessionRef:
+        """How results name the session."""
+        return SessionRef(id=self.file.id, path=str(self.path), format=self.format, title=self.title)
+
+
+@contextmanager
+def opened(file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False, pick: str = "") -> Iterator[Session]:
+    """Opens a transcript; `whole` reads it from its first byte, `pick` chooses among several conversations in a file.
+
+    Raises `InputError` for a file that cannot be opened, `UnknownFormat`, `WrongFormat`, `Damaged`.
+    """
+    kind = find_format(file.path).name
+    if kind != CLAUDE_CODE:
+        yield Session(file, kind, dialect, conversation=read(file.path, pick))
+        return
+    log, chain = load(file.path, whole)
+    with log:
+        yield Session(file, kind, dialect, claude=(log, chain))
+
+
+def model_of(session: Session, models_file: Path | None) -> Model:
+    """The model that the session runs on, as the table knows it."""
+    models: Models = load_models(models_file)
+    return models.lookup(session.model_id)

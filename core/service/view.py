@@ -1,0 +1,30 @@
+"""The active view, as the model would get it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.context.view import api_messages
+from core.service.session import Result, Session, SessionRef
+
+
+class ViewResult(Result):
+    """The messages of the next model call, and what was wrong with the file on the way to them."""
+
+    session: SessionRef
+    messages: list[dict[str, Any]]
+    """As the Messages API takes them: `role`, `content` (a list of blocks)."""
+    report: list[str]
+
+
+def view(session: Session) -> ViewResult:
+    """The active view of an open session: pairs whole, neighbours of one role merged."""
+    messages = api_messages(session.messages, session.dialect)
+    return ViewResult(session=session.ref, messages=messages, report=_report(session))
+
+
+def _report(session: Session) -> list[str]:
+    if session.claude:
+        log, chain = session.claude
+        return [f"{f.kind}: {f.message}" for f in (*log.findings, *chain.findings)]
+    return [f"{f.kind}: {f.message}" for f in session.conversation.findings] if session.conversation else []
