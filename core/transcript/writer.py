@@ -52,7 +52,7 @@ def write_new(path: Path, pieces: Iterable[bytes]) -> None:
         os.fsync(fd)
         _publish(temp, path)
         try:
-            sync_folder(path.parent)
+            _sync_folder(path.parent)
         except OSError:
             path.unlink()
             raise
@@ -88,7 +88,7 @@ def _replace(path: Path, old: int, pieces: Iterable[bytes], expected: FileState)
             append(path, late)
     # A folder that cannot be synced may show the old file after a power cut: one of two right states, so no error.
     with contextlib.suppress(OSError):
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
 
 
 def _must_be(path: Path, expected: FileState) -> None:
@@ -155,8 +155,8 @@ def locked(path: Path, lock_dir: Path, timeout_s: float = 10.0) -> Iterator[None
     """
     name = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     holder = lock_dir / f"{name}.pid"
+    make_private(lock_dir)
     with _failing(lock_dir):
-        make_private(lock_dir)
         lock = filelock.FileLock(lock_dir / f"{name}.lock", mode=0o600)
         try:
             lock.acquire(timeout=timeout_s)
@@ -181,17 +181,18 @@ def _held_by(holder: Path) -> str:
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder and those above it that are missing, mode 0700 whatever the umask; raises OSError."""
+    """Make a folder and those above it that are missing, mode 0700 whatever the umask; raises WriteFailed."""
     if folder.is_dir():
         return
     make_private(folder.parent)
-    with contextlib.suppress(FileExistsError):  # made meanwhile; a file in its place fails at the first use
-        os.mkdir(folder, 0o700)
-    sync_folder(folder.parent)
+    with _failing(folder):
+        with contextlib.suppress(FileExistsError):  # made meanwhile; a file in its place fails at the first use
+            os.mkdir(folder, 0o700)
+        _sync_folder(folder.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder last; raises OSError."""
+def _sync_folder(folder: Path) -> None:
+    """Makes the names in a folder last."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)

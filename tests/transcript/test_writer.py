@@ -187,6 +187,7 @@ def test_a_limit_that_the_system_sets_is_a_full_disk(folder: Path) -> None:
         "for write in (lambda: write_new(new, [block]), lambda: append(old, block)):\n"
         "    try: write()\n"
         "    except WriteFailed as error: print(error)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, {resource.RLIM_INFINITY}))\n"
     )
     old = folder / "old.jsonl"
     old.write_bytes(OLD)

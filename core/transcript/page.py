@@ -1,0 +1,201 @@
+"""What was taken out of a session, as one readable page of Markdown, and where on it each body lies.
+
+Every message stands under a heading with its id, every tool result under one with the id of its call.  Results are
+fenced, so that nothing in them can pass for a heading; images and documents are files of their own.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from core.errors import Damaged
+from core.model import JSON, Block, Message, tool_uses
+
+_SUFFIXES = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "application/pdf": "pdf",
+}  # what the Messages API takes as base64
+_INPUT_CHARS = 100
+"""What a heading shows of a call's input: enough for a path or the start of a command, on one line."""
+_TICKS = re.compile(r"`+")
+
+
+class Body(msgspec.Struct, frozen=True):
+    """Where the text of one message or one tool result is: the line of an index.
+
+    `offset` and `size` are bytes of `file`; `line` (from 1) and `lines` say the same for an editor.
+    """
+
+    id: str
+    kind: str
+    """A message's kind, or result, image, document; `output` for what the client stored itself."""
+    name: str
+    """Of a result: the tool."""
+    file: str
+    offset: int
+    size: int = msgspec.field(name="bytes")
+    line: int
+    lines: int
+    """0 where they are not counted: an empty body, an image, what the client stored."""
+    sha256: str
+
+
+@dataclass(slots=True)
+class Page:
+    """The text of a page in pieces, and the bodies on it (a message's body holds those of its results).
+
+    `media` are the images and documents, decoded, by the names of their files.
+    """
+
+    file: str
+    pieces: list[bytes] = field(default_factory=list)
+    bodies: list[Body] = field(default_factory=list)
+    media: dict[str, bytes] = field(default_factory=dict)
+    _size: int = 0
+    _line: int = 1
+
+    def put(self, text: str) -> None:
+        """Write on."""
+        raw = utf8(text)
+        self.pieces.append(raw)
+        self._size += len(raw)
+        self._line += raw.count(b"\n")
+
+    @contextlib.contextmanager
+    def body(self, ident: str, kind: str, name: str = "") -> Iterator[None]:
+        """What is put meanwhile is the body of `ident`; without an id it is just put."""
+        first, offset, line = len(self.pieces), self._size, self._line
+        yield
+        if ident:
+            raw = b"".join(self.pieces[first:])
+            lines = raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
+            digest = hashlib.sha256(raw).hexdigest()
+            where = (self.file, offset, len(raw), line, lines, digest)
+            self.bodies.append(Body(utf8(ident).decode(), kind, utf8(name).decode(), *where))
+
+    def keep(self, block: Block) -> str:
+        """Take the image or document of a block; a link to its file, or "" when it holds none that can be read."""
+        source = block.get("source")
+        if not isinstance(source, dict) or source.get("type") != "base64":
+            return ""
+        try:
+            content = base64.b64decode(str(source.get("data")), validate=True)
+        except (binascii.Error, ValueError):
+            return ""
+        kind, digest = str(block.get("type")), hashlib.sha256(content).hexdigest()
+        ident = f"media-{digest[:16]}"  # 64 bits: no two of a session are taken for each other
+        file = f"{ident}.{_SUFFIXES.get(str(source.get('media_type')), 'bin')}"
+        if file not in self.media:
+            self.media[file] = content
+            self.bodies.append(Body(ident, kind, "", file, 0, len(content), 1, 0, digest))
+        return f"{'!' if kind == 'image' else ''}[{kind}]({file})"
+
+
+def render(file: str, header: str, messages: Sequence[Message]) -> Page:
+    """The page of the messages, to be stored as `file`; the same messages give the same bytes.
+
+    Raises Damaged for a block that no program could have written: nested too deeply to be read again.
+    """
+    page = Page(file)
+    page.put(header.rstrip("\n"))
+    calls = {str(call.get("id")): call for message in messages for call in tool_uses(message)}
+    for number, message in enumerate(messages, 1):
+        details = (f"{message.role}, {message.kind}", message.timestamp, message.uuid)
+        page.put(f"\n\n## {number}. {' · '.join(filter(None, map(_one_line, details)))}\n\n")
+        with page.body(message.uuid, message.kind):
+            for place, block in enumerate(message.content):
+                page.put("\n\n" if place else "")
+                _put_block(page, block, calls)
+    page.put("\n")
+    return page
+
+
+def utf8(text: str) -> bytes:
+    """The bytes of a text; a lone surrogate, which has none, is a question mark."""
+    return text.encode("utf-8", "replace")
+
+
+def _put_block(page: Page, block: Block, calls: dict[str, Block]) -> None:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            page.put(text)
+        case {"type": "thinking", "thinking": str(text)}:
+            page.put(f"**Thinking**\n\n{text}")
+        case {"type": "tool_use"}:
+            page.put(f"**Call** {_call(block)}\n\n")
+            page.put(_fenced_json(block.get("input")))
+        case {"type": "tool_result"}:
+            _put_result(page, block, calls)
+        case _:
+            page.put(page.keep(block) or _fenced_json(block))
+
+
+def _put_result(page: Page, block: Block, calls: dict[str, Block]) -> None:
+    ident = block.get("tool_use_id")
+    call = calls.get(str(ident), {"id": ident})
+    shown = _json(call["input"]).decode()[:_INPUT_CHARS] if "input" in call else ""
+    failed = " (error)" if block.get("is_error") is True else ""
+    page.put(f"### Result{failed} of {_call(call)}{' · ' if shown else ''}{shown}\n\n")
+    text = _result_text(page, block.get("content"))
+    fence = _fence(text)
+    page.put(f"{fence}\n")
+    with page.body(str(ident), "result", str(call.get("name") or "")):
+        page.put(text)
+    page.put(f"\n{fence}")
+
+
+def _result_text(page: Page, content: JSON) -> str:
+    """The text of a result's content, its blocks joined by line ends, as `core.model.block_text` joins them."""
+    if isinstance(content, list):
+        return "\n".join(filter(None, (_item_text(page, item) for item in content)))
+    return content if isinstance(content, str) else ""
+
+
+def _item_text(page: Page, item: JSON) -> str:
+    match item:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case dict():
+            return page.keep(item) or _json(item).decode()
+        case _:
+            return ""
+
+
+def _call(block: Block) -> str:
+    """The tool and the id of a call, as a heading shows them."""
+    return " · ".join(filter(None, (_one_line(str(block.get(key) or "")) for key in ("name", "id"))))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _fenced_json(value: JSON) -> str:
+    text = msgspec.json.format(_json(value), indent=2).decode()
+    return f"{_fence(text)}json\n{text}\n{_fence(text)}"
+
+
+def _fence(text: str) -> str:
+    """A fence that is longer than any in the text."""
+    return "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+
+
+def _json(value: JSON) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # a lone surrogate
+        return utf8(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        raise Damaged("a block is nested too deeply to be stored") from None

@@ -1,0 +1,243 @@
+"""The store of a session: what was taken out of its transcript, as plain files beside it, with an index by id.
+
+    <session id>/tool-results/compacted-<name>.md    one page per compaction (see page.py)
+                              media-<hash>.<type>    images and documents of the pages
+                              index.jsonl            one line per body
+                              <call id>.txt, .json   what the client itself stored
+
+The index only grows; a line that cannot be read hides no other.  Nothing outside the folder is ever opened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import io
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from core.errors import Damaged, IdNotFound, InputError
+from core.model import Message
+from core.transcript.page import Body, render
+from core.transcript.writer import append, make_private, write_new
+
+INDEX = "index.jsonl"
+PAGE_PREFIX = "compacted-"
+_CLIENT_SUFFIXES = (".txt", ".json")
+"""Files that the client stores large outputs in, named after the call or as the row of the result says."""
+_LISTED = 10
+_LINE_BYTES = 8 << 20
+"""A longer line is searched in parts of this size."""
+_CONTEXT_CHARS = 100
+"""What a hit shows before and behind the match."""
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What one compaction stored: the page, and every body on it or beside it."""
+
+    path: Path
+    bodies: tuple[Body, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line that matches: of which body, the line's number in it (from 1), and the text around the match."""
+
+    body: Body
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The stored bodies of one session; the folder need not exist before something is stored."""
+
+    folder: Path
+
+    def archive(self, name: str, messages: Sequence[Message], header: str = "") -> Archive:
+        """Store messages as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
+
+        The same messages again write nothing.  Raises WriteFailed (also for another page of that name): then
+        nothing was added.
+        """
+        page = render(f"{PAGE_PREFIX}{name}.md", header, messages)
+        bodies = tuple(page.bodies)
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._drop_empty)
+            make_private(self.folder)
+            for file, content in page.media.items():
+                self._keep(file, [content], undo)
+            self._keep(page.file, page.pieces, undo)
+            self._index(bodies)
+            undo.pop_all()
+        return Archive(self.folder / page.file, bodies)
+
+    def bodies(self) -> tuple[Body, ...]:
+        """All bodies, those of the index first; of several with one id, the newest (the client's file wins)."""
+        found = {body.id: body for body in map(_decoded, self._lines()) if body}
+        listed = {body.file for body in found.values()}
+        for file, size in self._client_files():
+            if file not in listed:
+                ident = Path(file).stem
+                found[ident] = Body(ident, "output", "", file, 0, size, 1, 0, "")
+        return tuple(found.values())
+
+    def find(self, ident: str) -> Body | None:
+        """The body of an id or of the start of one; None when there is none.
+
+        Raises IdNotFound when several ids begin so: it lists them.
+        """
+        if not ident:
+            return None
+        hits = {body.id: body for body in self.bodies() if body.id.startswith(ident)}
+        if ident in hits or len(hits) < 2:
+            return hits.get(ident) or next(iter(hits.values()), None)
+        listed = [*hits][:_LISTED] + ([f"and {len(hits) - _LISTED} more"] if len(hits) > _LISTED else [])
+        raise IdNotFound(f"{len(hits)} ids begin with {ident}", "name one of them:\n  " + "\n  ".join(listed))
+
+    def read(self, body: Body) -> bytes:
+        """The bytes of a body, exactly as stored.
+
+        Raises IdNotFound when its file is gone, Damaged when the bytes are not those that were stored.
+        """
+        raw = None
+        with self._open(body.file, body.id) as file:
+            if 0 <= body.offset <= body.offset + body.size <= os.fstat(file.fileno()).st_size:
+                file.seek(body.offset)
+                raw = file.read(body.size)
+        if raw is None or (body.sha256 and hashlib.sha256(raw).hexdigest() != body.sha256):
+            raise Damaged(f"{body.id}: {self.folder / body.file} was changed since it was stored", "look into the file")
+        return raw
+
+    def read_lines(self, body: Body, first: int, last: int) -> bytes:
+        """The lines `first` to `last` (from 1, both included) of a body, with their line ends; raises as `read`."""
+        lines = io.BytesIO(self.read(body)).readlines()  # splitlines would split at more than line feeds
+        return b"".join(lines[max(0, first - 1) : max(0, last)])
+
+    def search(self, pattern: str, regex: bool = False) -> Iterator[Hit]:
+        """The lines of all bodies that contain the text (letter case does not count) or match the expression.
+
+        Lazily, body by body in the order of the files; files that are gone or damaged are passed over.
+        Raises InputError for an expression that is none.
+        """
+        try:
+            matcher = re.compile(pattern if regex else re.escape(pattern), 0 if regex else re.IGNORECASE)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise InputError(f"{pattern!r} is no regular expression: {error}") from None
+        by_file: dict[str, list[Body]] = {}
+        for body in self.bodies():
+            if body.kind not in ("image", "document"):
+                by_file.setdefault(body.file, []).append(body)
+        return (hit for _, bodies in sorted(by_file.items()) for hit in self._hits(bodies, matcher))
+
+    def remove(self) -> None:
+        """Remove all that `archive` stored; the folder goes with it unless the client stored something there."""
+        for file in sorted({body.file for body in map(_decoded, self._lines()) if body}):
+            if _is_plain(file):
+                _unlink(self.folder / file)
+        _unlink(self.folder / INDEX)
+        self._drop_empty()
+
+    def _keep(self, file: str, pieces: Sequence[bytes], undo: contextlib.ExitStack) -> None:
+        """Writes a file unless it is there."""
+        path = self.folder / file
+        with contextlib.suppress(InputError), self._open(file, file) as old:
+            if old.read() == b"".join(pieces):
+                return
+        write_new(path, pieces)
+        undo.callback(_unlink, path)
+
+    def _index(self, bodies: Sequence[Body]) -> None:
+        known = set(self._lines())
+        lines = [line for line in map(msgspec.json.encode, bodies) if line not in known]
+        block = b"".join(line + b"\n" for line in dict.fromkeys(lines))
+        path = self.folder / INDEX
+        if block and path.exists():
+            append(path, block)
+        elif block:
+            write_new(path, [block])
+
+    def _drop_empty(self) -> None:
+        for folder in (self.folder, self.folder.parent):
+            with contextlib.suppress(OSError):  # there is something else in it
+                folder.rmdir()
+
+    def _lines(self) -> list[bytes]:
+        try:
+            with self._open(INDEX, INDEX) as file:
+                return file.read().split(b"\n")
+        except IdNotFound:
+            return []
+
+    def _client_files(self) -> list[tuple[str, int]]:
+        """Names and sizes, in bytes."""
+        try:
+            with os.scandir(self.folder) as entries:
+                return sorted(
+                    (entry.name, entry.stat(follow_symlinks=False).st_size)
+                    for entry in entries
+                    if entry.name.endswith(_CLIENT_SUFFIXES) and entry.is_file(follow_symlinks=False)
+                )
+        except OSError:  # no folder
+            return []
+
+    def _hits(self, bodies: Sequence[Body], matcher: re.Pattern[str]) -> Iterator[Hit]:
+        """The hits in one file, each in the innermost body around it."""
+        waiting = sorted(bodies, key=lambda body: (-body.offset, body.size))
+        around: list[Body] = []
+        offset, line = 0, 1
+        with contextlib.suppress(InputError), self._open(bodies[0].file, bodies[0].id) as file:
+            for raw in iter(lambda: file.readline(_LINE_BYTES), b""):
+                while waiting and waiting[-1].offset <= offset:
+                    around.append(waiting.pop())
+                while around and around[-1].offset + around[-1].size <= offset:
+                    around.pop()
+                text = raw.decode("utf-8", "replace").rstrip("\n")
+                if around and (match := matcher.search(text)):
+                    start, end = max(0, match.start() - _CONTEXT_CHARS), match.start() + 2 * _CONTEXT_CHARS
+                    yield Hit(around[-1], line - around[-1].line + 1, text[start:end])
+                offset += len(raw)
+                line += raw.endswith(b"\n")
+
+    def _open(self, file: str, ident: str) -> BinaryIO:
+        """A file of the folder, which no link leads out of."""
+        path = self.folder / file
+        outside = Damaged(f"{ident}: {file!r} is no file of {self.folder}", "it was not Foldmark that wrote this")
+        if not _is_plain(file):
+            raise outside
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
+        except FileNotFoundError:
+            hint = "it was removed, or the session was moved without its folder"
+            raise IdNotFound(f"{ident} is missing: {path} is gone", hint) from None
+        except OSError as error:
+            raise (outside if error.errno == errno.ELOOP else InputError(f"{path}: {error.strerror}")) from None
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise outside
+        return os.fdopen(fd, "rb")
+
+
+def _is_plain(file: str) -> bool:
+    return file not in ("", ".", "..") and not {"/", "\0"} & set(file)
+
+
+def _decoded(line: bytes) -> Body | None:
+    try:
+        return msgspec.json.decode(line, type=Body)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # torn, or not ours
+        return None
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

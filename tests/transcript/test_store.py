@@ -1,0 +1,452 @@
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import stat
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import Damaged, FoldmarkError, IdNotFound, InputError, WriteFailed
+from core.model import Block, Message
+from core.transcript.page import Body
+from core.transcript.store import INDEX, Store
+from core.transcript.writer import write_new
+from tests.faults import kills, outcomes
+
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n pixels").decode()
+IMAGE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+
+
+def message(uuid: str, *blocks: Block) -> Message:
+    return Message("user", "prompt", blocks, (uuid,))
+
+
+def text(value: str) -> Block:
+    return {"type": "text", "text": value}
+
+
+def result(call: str, value: str) -> Block:
+    return {"type": "tool_result", "tool_use_id": call, "content": value}
+
+
+MESSAGES = (
+    message("u-one", text("Where is Träumerei?"), IMAGE),
+    Message(
+        "assistant",
+        "response",
+        ({"type": "tool_use", "id": "toolu_a", "name": "Grep", "input": {"p": "x"}},),
+        ("a-one",),
+    ),
+    message("u-two", result("toolu_a", "first\nTräumerei is here\nlast\n"), text("Behind it.")),
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "session" / "tool-results")
+
+
+def files(store: Store) -> dict[str, bytes]:
+    if not store.folder.exists():
+        return {}
+    return {path.name: path.read_bytes() for path in sorted(store.folder.iterdir())}
+
+
+def found(store: Store, ident: str) -> Body:
+    body = store.find(ident)
+    assert body is not None
+    return body
+
+
+def test_what_is_archived_is_read_back_byte_for_byte(store: Store) -> None:
+    archive = store.archive("x", MESSAGES, "# Header")
+    assert archive.path.name == "compacted-x.md"
+    assert archive.path.read_bytes().startswith(b"# Header\n")
+    assert store.read(found(store, "toolu_a")) == "first\nTräumerei is here\nlast\n".encode()
+    assert store.read(found(store, "u-one")).startswith("Where is Träumerei?".encode())
+    (image,) = [body for body in archive.bodies if body.kind == "image"]
+    assert store.read(found(store, image.id)) == base64.b64decode(PIXEL)
+    assert {body.id for body in store.bodies()} == {"u-one", "a-one", "u-two", "toolu_a", image.id}
+
+
+_TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.text("`\n\r# ab", max_size=40)
+_IDS = st.lists(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12), min_size=8, max_size=8, unique=True
+)
+
+
+@given(st.lists(_TEXTS, min_size=4, max_size=4), st.lists(_TEXTS, min_size=4, max_size=4), _IDS)
+def test_any_text_under_any_id_is_found_and_read_back(
+    tmp_path_factory: pytest.TempPathFactory, said: list[str], results: list[str], ids: list[str]
+) -> None:
+    store = Store(tmp_path_factory.mktemp("store") / "tool-results")
+    messages = [message(ids[n], text(said[n])) for n in range(4)]
+    messages += [Message("user", "results", (result(ids[4 + n], results[n]),)) for n in range(4)]
+    store.archive("x", messages, "# Header")
+    for ident, value in zip(ids, said + results, strict=True):
+        body = found(store, ident)
+        assert store.read(body) == value.encode()
+        lines = value.encode().split(b"\n")
+        assert body.lines == len(lines) - (lines[-1] == b"")
+        for n, line in enumerate(lines[: body.lines], 1):
+            assert store.read_lines(body, n, n).removesuffix(b"\n") == line
+        assert store.read_lines(body, 1, body.lines) == value.encode()
+
+
+def test_lines_out_of_range_are_empty(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    body = found(store, "toolu_a")
+    assert store.read_lines(body, 3, 99) == b"last\n"
+    assert store.read_lines(body, -5, 1) == b"first\n"
+    for first, last in ((4, 9), (3, 1), (0, 0), (1, -1)):
+        assert store.read_lines(body, first, last) == b""
+
+
+def test_archiving_the_same_again_writes_nothing(store: Store) -> None:
+    first = store.archive("x", MESSAGES)
+    before = {path: path.stat().st_mtime_ns for path in store.folder.iterdir()}
+    assert store.archive("x", MESSAGES) == first
+    assert {path: path.stat().st_mtime_ns for path in store.folder.iterdir()} == before
+
+
+def test_the_same_messages_give_the_same_bytes(store: Store, tmp_path: Path) -> None:
+    other = Store(tmp_path / "other")
+    store.archive("x", MESSAGES)
+    other.archive("x", MESSAGES)
+    assert files(store) == files(other)
+
+
+def test_the_index_only_grows(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    index = files(store)[INDEX]
+    store.archive("y", [message("u-three", text("more"), IMAGE)])
+    assert files(store)[INDEX].startswith(index)
+    assert store.read(found(store, "u-three")).startswith(b"more")
+    assert len([name for name in files(store) if name.startswith("media-")]) == 1
+
+
+def test_another_page_of_the_same_name_is_refused_and_the_old_one_stays(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    before = files(store)
+    with pytest.raises(WriteFailed):
+        store.archive("x", [message("u-three", text("more"))])
+    assert files(store) == before
+
+
+def test_folder_and_files_are_private_whatever_the_umask(store: Store) -> None:
+    mask = os.umask(0)
+    try:
+        store.archive("x", MESSAGES)
+    finally:
+        os.umask(mask)
+    for folder in (store.folder, store.folder.parent):
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in store.folder.iterdir()} == {0o600}
+
+
+def test_nothing_to_archive_leaves_a_page_and_no_index(store: Store) -> None:
+    store.archive("x", [])
+    assert list(files(store)) == ["compacted-x.md"]
+
+
+# Ids
+
+
+def test_the_start_of_an_id_is_enough(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    assert found(store, "toolu").id == "toolu_a"
+
+
+def test_several_ids_with_one_start_are_listed(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    with pytest.raises(IdNotFound) as caught:
+        store.find("u-")
+    assert caught.value.hint.split() == ["name", "one", "of", "them:", "u-one", "u-two"]
+
+
+def test_a_long_list_of_ids_is_cut(store: Store) -> None:
+    store.archive("x", [message(f"u-{n:02}", text("t")) for n in range(12)])
+    with pytest.raises(IdNotFound) as caught:
+        store.find("u-")
+    assert caught.value.hint.endswith("u-09\n  and 2 more")
+
+
+def test_a_whole_id_wins_over_those_that_begin_with_it(store: Store) -> None:
+    store.archive("x", [message("u", text("short")), message("u-one", text("long"))])
+    assert store.read(found(store, "u")) == b"short"
+
+
+@pytest.mark.parametrize("ident", ["", "nobody", "../index.jsonl"])
+def test_an_unknown_id_is_none(store: Store, ident: str) -> None:
+    assert store.find(ident) is None
+    store.archive("x", MESSAGES)
+    assert store.find(ident) is None
+
+
+def test_of_two_bodies_with_one_id_the_newer_is_found(store: Store) -> None:
+    store.archive("x", [message("u", text("old"))])
+    store.archive("y", [message("u", text("new"))])
+    assert store.read(found(store, "u")) == b"new"
+
+
+# What the client stored itself
+
+
+def test_the_files_of_the_client_are_found_by_their_names(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    (store.folder / "toolu_b.txt").write_bytes(b"one\ntwo\n")
+    (store.folder / "mcp-server-tool-1-ab.json").write_bytes(b"[]")
+    (store.folder / "blob.png").write_bytes(b"")
+    body = found(store, "toolu_b")
+    assert (body.kind, body.file, body.size) == ("output", "toolu_b.txt", 8)
+    assert store.read(body) == b"one\ntwo\n"
+    assert store.read(found(store, "mcp-server")) == b"[]"
+    assert store.find("blob") is None
+
+
+def test_the_whole_output_wins_over_the_preview_that_was_archived(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    (store.folder / "toolu_a.txt").write_bytes(b"all of it")
+    assert store.read(found(store, "toolu_a")) == b"all of it"
+
+
+def test_a_client_file_that_is_indexed_stands_for_what_the_index_says(store: Store) -> None:
+    store.folder.mkdir(parents=True)
+    (store.folder / "toolu_b.txt").write_bytes(b"one\ntwo\n")
+    indexed(store, Body("other", "result", "Bash", "toolu_b.txt", 4, 4, 2, 1, ""))
+    assert [body.id for body in store.bodies()] == ["other"]
+    assert store.read(found(store, "other")) == b"two\n"
+
+
+# Damage
+
+
+def indexed(store: Store, *lines: Body | bytes) -> None:
+    store.folder.mkdir(parents=True, exist_ok=True)
+    with (store.folder / INDEX).open("ab") as file:
+        for line in lines:
+            file.write(line if isinstance(line, bytes) else msgspec.json.encode(line) + b"\n")
+
+
+def test_torn_and_foreign_index_lines_hide_no_others(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    indexed(store, b"null\n", b"\xff\n", b'{"id":"\xff"}\n', b"\n", b'{"id": "torn')
+    store.archive("y", [message("u-three", text("more"))])
+    assert store.read(found(store, "u-three")) == b"more"
+    assert store.read(found(store, "toolu_a"))
+
+
+def test_a_file_that_is_gone_is_missing_by_the_name_of_its_id(store: Store) -> None:
+    archive = store.archive("x", MESSAGES)
+    archive.path.unlink()
+    body = found(store, "toolu_a")
+    with pytest.raises(IdNotFound) as caught:
+        store.read(body)
+    assert str(caught.value) == f"toolu_a is missing: {archive.path} is gone"
+    assert list(store.search("first")) == []
+
+
+@pytest.mark.parametrize(
+    "change", [lambda raw: raw[:-60], lambda raw: raw.replace(b"first", b"other"), lambda raw: raw[:0]]
+)
+def test_bytes_that_are_not_those_that_were_stored_are_damaged(store: Store, change: Callable[[bytes], bytes]) -> None:
+    archive = store.archive("x", MESSAGES)
+    archive.path.write_bytes(change(archive.path.read_bytes()))
+    with pytest.raises(Damaged) as caught:
+        store.read(found(store, "toolu_a"))
+    assert "toolu_a" in str(caught.value)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(-1, 3), (0, -1), (0, 10**30), (10**30, 1)])
+def test_places_that_no_file_has_are_damaged(store: Store, offset: int, size: int) -> None:
+    store.archive("x", MESSAGES)
+    indexed(store, Body("hostile", "result", "", "compacted-x.md", offset, size, 1, 1, ""))
+    with pytest.raises(Damaged):
+        store.read(found(store, "hostile"))
+
+
+@pytest.mark.parametrize(
+    "file", ["../secret", "/etc/hostname", "..", ".", "", "a/b", "nul\0", "link.txt", "sub", "pipe"]
+)
+def test_a_file_outside_the_folder_is_never_opened(store: Store, tmp_path: Path, file: str) -> None:
+    (tmp_path / "session").mkdir()
+    (tmp_path / "session" / "secret").write_bytes(b"secret")
+    store.folder.mkdir()
+    (store.folder / "link.txt").symlink_to("../secret")
+    (store.folder / "sub").mkdir()
+    os.mkfifo(store.folder / "pipe")
+    body = Body("hostile", "result", "", file, 0, 6, 1, 1, "")
+    indexed(store, body)
+    assert store.find("link") is None
+    with pytest.raises(Damaged):
+        store.read(body)
+    assert list(store.search("secret")) == []
+    store.remove()
+    assert (tmp_path / "session" / "secret").read_bytes() == b"secret"
+
+
+def test_a_page_is_not_written_through_a_link(store: Store, tmp_path: Path) -> None:
+    store.folder.mkdir(parents=True)
+    (store.folder / "compacted-x.md").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(WriteFailed):
+        store.archive("x", MESSAGES)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_file_that_may_not_be_read_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.archive("x", MESSAGES)
+    body = found(store, "toolu_a")
+
+    def refuse(path: object, *args: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(InputError) as caught:
+        store.read(body)
+    assert body.file in str(caught.value)
+
+
+# Search
+
+
+def seen(store: Store, pattern: str, regex: bool = False) -> list[tuple[str, int, str]]:
+    return [(hit.body.id, hit.line, hit.text) for hit in store.search(pattern, regex)]
+
+
+def test_a_search_names_the_innermost_body_and_the_line_in_it(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    assert seen(store, "träumerei") == [("u-one", 1, "Where is Träumerei?"), ("toolu_a", 2, "Träumerei is here")]
+    assert [hit[0] for hit in seen(store, "Behind")] == ["u-two"]
+    assert store.read_lines(found(store, "toolu_a"), 2, 2) == "Träumerei is here\n".encode()
+
+
+def test_headings_of_messages_are_no_hits(store: Store) -> None:
+    store.archive("x", MESSAGES, "# Header")
+    assert seen(store, "Header") == []
+    assert seen(store, "response") == []
+
+
+def test_special_characters_are_text_unless_an_expression_is_asked_for(store: Store) -> None:
+    store.archive("x", [message("u", text("a.b\naxb"))])
+    assert seen(store, "A.B") == [("u", 1, "a.b")]
+    assert seen(store, "a.b", regex=True) == [("u", 1, "a.b"), ("u", 2, "axb")]
+    assert seen(store, "A.B", regex=True) == []
+
+
+def test_the_files_of_the_client_are_searched_too(store: Store) -> None:
+    store.folder.mkdir(parents=True)
+    (store.folder / "toolu_b.txt").write_bytes(b"one\nneedle \xff\n")
+    assert seen(store, "needle") == [("toolu_b", 2, "needle \ufffd")]
+
+
+def test_a_long_line_is_shown_around_the_match(store: Store) -> None:
+    store.archive("x", [message("u", text("x" * 1000 + "needle" + "y" * 1000))])
+    ((_, _, shown),) = seen(store, "needle")
+    assert "needle" in shown
+    assert len(shown) == 300
+
+
+def test_lines_are_counted_right_when_they_are_searched_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.transcript.store._LINE_BYTES", 8)
+    store.archive("x", [message("u", text("long long long long\nneedle"))])
+    assert seen(store, "needle") == [("u", 2, "needle")]
+
+
+def test_a_search_is_lazy(store: Store) -> None:
+    store.archive("x", [message(f"u{n}", text("needle\n" * 10)) for n in range(10)])
+    assert [hit.body.id for hit in islice(store.search("needle"), 11)] == ["u0"] * 10 + ["u1"]
+
+
+@pytest.mark.parametrize("pattern", ["(", "a{99999999999}"])
+def test_an_expression_that_is_none_is_refused_at_once(store: Store, pattern: str) -> None:
+    with pytest.raises(InputError):
+        store.search(pattern, regex=True)
+
+
+def test_an_empty_store_has_nothing(store: Store) -> None:
+    assert store.bodies() == ()
+    assert seen(store, "x") == []
+
+
+# Failures
+
+
+def whole(store: Store, messages: Sequence[Message]) -> None:
+    for body in Store(store.folder).archive("x", messages).bodies:
+        store.read(body)
+
+
+@pytest.mark.parametrize(("error", "half"), [(errno.ENOSPC, False), (errno.ENOSPC, True), (errno.EACCES, False)])
+def test_whatever_fails_nothing_is_added_and_the_next_run_is_whole(store: Store, error: int, half: bool) -> None:
+    store.folder.parent.parent.mkdir(exist_ok=True)
+    seen = 0
+    for outcome in outcomes(lambda: store.archive("x", MESSAGES), error, half):
+        assert isinstance(outcome, FoldmarkError) or store.find("toolu_a")
+        assert outcome is None or not (store.folder.parent).exists()
+        store.remove()
+        assert files(store) == {}
+        seen += 1
+    assert seen > 10
+    whole(store, MESSAGES)
+
+
+def test_whatever_fails_older_pages_stay(store: Store) -> None:
+    store.archive("a", [message("u-old", text("old"))])
+    before = files(store)
+    for outcome in outcomes(lambda: store.archive("x", MESSAGES), errno.ENOSPC, half=True):
+        if outcome is not None:
+            assert files(store) == before
+        store.remove()
+        store.archive("a", [message("u-old", text("old"))])
+
+
+def test_killed_at_any_step_the_next_run_is_whole_and_clean(store: Store) -> None:
+    clean = Store(store.folder.parent / "clean")
+    whole(clean, MESSAGES)
+    count = 0
+    for _ in kills(lambda: store.archive("x", MESSAGES)):
+        whole(store, MESSAGES)
+        write_new(store.folder / "next", [])  # a write sweeps what the killed process left
+        (store.folder / "next").unlink()
+        assert files(store) == files(clean)
+        store.remove()
+        count += 1
+    assert count > 10
+
+
+# Removal
+
+
+def test_removing_leaves_nothing_of_ours(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    store.archive("y", [message("u-three", text("more"))])
+    store.remove()
+    assert not store.folder.parent.exists()
+
+
+def test_removing_leaves_what_the_client_stored(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    (store.folder / "toolu_b.txt").write_bytes(b"one")
+    store.remove()
+    assert files(store) == {"toolu_b.txt": b"one"}
+
+
+def test_removing_an_empty_store_does_nothing(store: Store) -> None:
+    store.remove()
+    assert not store.folder.exists()
+
+
+def test_the_index_holds_the_fields_that_other_programs_read(store: Store) -> None:
+    store.archive("x", [message("u-one", text("one\ntwo"))], "# Header")
+    (line,) = files(store)[INDEX].splitlines()
+    body = msgspec.json.decode(line)
+    assert list(body) == ["id", "kind", "name", "file", "offset", "bytes", "line", "lines", "sha256"]
+    assert body["file"] == "compacted-x.md"
+    assert store.read(found(store, "u-one")) == b"one\ntwo"
