@@ -1,0 +1,42 @@
+"""Conversations of other clients: recognised by content, read into one shape, written as Messages JSON or Markdown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.errors import InputError, WrongFormat
+from core.transcript.formats.conversation import Conversation, Finding, Format
+from core.transcript.formats.markdown import write_markdown
+from core.transcript.formats.outgoing import write_messages
+from core.transcript.formats.sniff import FORMATS, expect_claude_code, find_format, sniff
+
+__all__ = [
+    "FORMATS",
+    "Conversation",
+    "Finding",
+    "Format",
+    "expect_claude_code",
+    "find_format",
+    "read",
+    "sniff",
+    "write_markdown",
+    "write_messages",
+]
+
+
+def read(path: Path, pick: str = "") -> Conversation:
+    """Reads a file of any format but Claude Code, whose transcripts have a reader of their own.
+
+    `pick` names one of several conversations in a file: its id, the beginning of its id, its title, or its number
+    from 1.  Raises UnknownFormat, WrongFormat, Damaged, SessionNotFound (several, none picked; the message lists
+    them), or InputError when the file cannot be opened.
+    """
+    found = find_format(path)
+    if found.read is None:
+        raise WrongFormat(f"{path.name} is {found.label}", "Leave out what is only for the files of other clients.")
+    try:
+        return found.read(path, pick)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror or error}", "Check the path and the rights."
+        ) from error

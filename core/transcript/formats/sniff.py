@@ -1,0 +1,118 @@
+"""The registry of formats, and what a file is by its content.
+
+Names of files lie: rollouts, chats and exports of four clients are all found as `full.jsonl`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.errors import InputError, UnknownFormat, WrongFormat
+from core.model import JSON
+from core.transcript.formats import claude_ai, codex, gemini, messages, opencode, others
+from core.transcript.formats.blocks import mapping, string
+from core.transcript.formats.conversation import Format
+from core.transcript.formats.damage import is_blank, json_text, values
+
+HEAD_BYTES = 64 * 1024
+"""What is read to recognise a file: the first record of nearly all."""
+LONG_HEAD_BYTES = 1024 * 1024
+"""What is read when that says nothing: one with a long system prompt in front."""
+_CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment"})
+
+
+def _claude_code(value: JSON) -> bool:
+    """Rows of the chain name a parent; those beside it a session, or a message or leaf of it."""
+    row = mapping(value)
+    kind = string(row.get("type"))
+    if "parentUuid" in row or (kind in _CHAIN_TYPES and ("message" in row or "uuid" in row)):
+        return True
+    return kind == "foldmark" or (kind != "" and not {"sessionId", "leafUuid", "messageId"}.isdisjoint(row))
+
+
+CLAUDE_CODE = Format("claude-code", "a Claude Code transcript", _claude_code)
+FORMATS: tuple[Format, ...] = (
+    codex.FORMAT,
+    others.PI,
+    others.COPILOT,
+    gemini.JSON_FORMAT,
+    gemini.JSONL_FORMAT,
+    others.QWEN,
+    CLAUDE_CODE,
+    opencode.FORMAT,
+    others.CLAUDE_WEB,
+    claude_ai.FORMAT,
+    others.CHATGPT,
+    others.CLINE_SDK,
+    others.CLINE_SCREEN,
+    others.CLINE,
+    others.OPENAI,
+    others.GEMINI_CONTENTS,
+    others.VERCEL,
+    others.LANGCHAIN,
+    others.ENTIRE,
+    messages.FORMAT,
+)
+"""All formats, in the order in which they are tried: a new one is one file and one line here."""
+
+
+def sniff(head: bytes) -> str:
+    """The name of the format that a file begins like: the first value in it that any format accepts decides.
+
+    A file without content is a Claude Code transcript in which nothing was said yet.  Raises WrongFormat for what
+    is recognised but not read, UnknownFormat for all else.
+    """
+    return _recognised(head).name
+
+
+def find_format(path: Path) -> Format:
+    """The format of a file: one that is read, or Claude Code.
+
+    Raises as `sniff` does, and InputError when the file cannot be opened.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            try:
+                return _recognised(head)
+            except UnknownFormat:
+                more = file.read(LONG_HEAD_BYTES - HEAD_BYTES)
+                if not more:
+                    raise
+                return _recognised(head + more)
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be read: {error.strerror or error}", "Check the path and the rights."
+        ) from error
+
+
+def expect_claude_code(path: Path) -> None:
+    """Passes for Claude Code transcripts; raises WrongFormat, which names what it is, for all else."""
+    found = find_format(path)
+    if found is not CLAUDE_CODE:
+        raise WrongFormat(
+            f"{path.name} is no Claude Code transcript: this looks like {found.label}",
+            "It can be read, and compacted to Messages JSON or Markdown; nothing was written.",
+        )
+
+
+def _recognised(head: bytes) -> Format:
+    found = others.binary(head) or _by_value(json_text(head))
+    if found is None:
+        raise UnknownFormat(
+            "this is no conversation of a client that Foldmark knows",
+            f"It reads {', '.join(f.label for f in FORMATS if f.read or f is CLAUDE_CODE)}.",
+        )
+    if found.advice:
+        raise WrongFormat(f"this looks like {found.label}", found.advice)
+    return found
+
+
+def _by_value(text: str) -> Format | None:
+    if is_blank(text):
+        return CLAUDE_CODE
+    for value, _, _ in values(text):
+        for candidate in FORMATS:
+            if candidate.matches(value):
+                return candidate
+    return None
