@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from core.transcript.listing import SessionInfo, State, sessions
+from core.transcript.live import open_sessions
 
 
 class SessionLine(BaseModel):
@@ -41,15 +41,12 @@ class SessionList(BaseModel):
     more: bool
 
 
-def list_sessions(
-    claude_dir: Path, folder: Path | None = None, limit: int | None = None, live: Collection[str] = ()
-) -> SessionList:
+def list_sessions(claude_dir: Path, folder: Path | None = None, limit: int | None = None) -> SessionList:
     """List at most `limit` sessions; those of `folder` if it is given.
 
-    `folder` is a folder that sessions were started in (it need not exist).  `live` holds the ids of those that a
-    client has open.
+    `folder` is a folder that sessions were started in; it need not exist any more.
     """
-    found = sessions(claude_dir, str(folder) if folder else None, live)
+    found = sessions(claude_dir, str(folder) if folder else None, open_sessions(claude_dir))
     lines = [_line(info) for info in islice(found, limit)]
     more = limit is not None and next(found, None) is not None
     return SessionList(sessions=lines, more=more)

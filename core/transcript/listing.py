@@ -106,7 +106,7 @@ _INJECTED = re.compile(r"\s*<[a-z][a-z-]*>|\[Request interrupted")
 def sessions(claude_dir: Path, folder: str | None = None, live: Collection[str] = ()) -> Iterator[SessionInfo]:
     """List the sessions, the newest first; with `folder` (an absolute path) only those that were started there.
 
-    `live` holds the ids of sessions that a client has open.  Never raises for what is in the files.
+    `live` holds the ids, in lower case, of sessions that a client has open.  Never raises for what is in the files.
     """
     if folder is None:
         yield from (describe(file, live) for file in session_files(claude_dir))
@@ -133,7 +133,7 @@ def describe(file: SessionFile, live: Collection[str] = ()) -> SessionInfo:
         if facts.timestamp and facts.version and facts.usage_tokens is not None:
             break
     state: State = "ready"
-    if file.id in live:
+    if file.id.casefold() in live:
         state = "live"
     elif not facts.rows and file.size_bytes:
         state = "damaged"

@@ -42,19 +42,25 @@ _decode_client = msgspec.json.Decoder(_Client).decode
 
 
 def open_in(claude_dir: Path, session_id: str) -> int | None:
-    """The process id of a running client that has the session open, or None.
+    """The process id of a running client that has the session open, or None."""
+    return open_sessions(claude_dir).get(session_id.casefold())
+
+
+def open_sessions(claude_dir: Path) -> dict[str, int]:
+    """The ids, in lower case, of all sessions that a running client has open, with its process id.
 
     A client registers itself in `<claude dir>/sessions/<pid>.json` and takes the file away when it ends; that of a
     client that was killed stays, so the process must be there too.  Unreadable entries count as none.
     """
+    found: dict[str, int] = {}
     for path in sorted((claude_dir / "sessions").glob("*.json")):
         try:
             client = _decode_client(path.read_bytes())
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             continue
-        if client.session_id.casefold() == session_id.casefold() and _is_running(client.pid):
-            return client.pid
-    return None
+        if _is_running(client.pid):
+            found.setdefault(client.session_id.casefold(), client.pid)
+    return found
 
 
 def _is_running(pid: int) -> bool:

@@ -70,6 +70,16 @@ def test_a_folder_need_not_exist_any_more(projects: Path, capsys: pytest.Capture
     assert capsys.readouterr().out == "no sessions of /srv/other\n"
 
 
+def test_a_session_that_a_client_has_open_is_live(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    registry = projects.parents[1] / "sessions" / "1.json"
+    registry.parent.mkdir()
+    registry.write_text(json.dumps({"pid": os.getppid(), "sessionId": f"{39:08}-1111-4111-8111-111111111111"}), "utf-8")
+
+    assert run(["sessions", "--json"]) == 0
+    states = [line["state"] for line in json.loads(capsys.readouterr().out)["sessions"]]
+    assert states == ["live"] + ["ready"] * 39
+
+
 def test_no_sessions_at_all_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions"]) == 0
     assert capsys.readouterr().out == "no sessions yet\n"
