@@ -1,0 +1,94 @@
+"""The house: imports point down only, the documents say what is true."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from core.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+SOURCES = [path for package in ("core", "cli", "mcp_server") for path in sorted((ROOT / package).rglob("*.py"))]
+
+LAYERS = (
+    ("core.errors", "core.model"),
+    ("core.transcript", "core.settings"),
+    ("core.context",),
+    ("core.attachments", "core.stages", "core.summarizers"),
+    ("core.compaction",),
+    ("core.turn",),
+    ("core.service",),
+    ("cli", "mcp_server"),
+)
+"""From the ground up: a module imports from its own part and from those below, not from its neighbours."""
+
+
+def part_of(module: str) -> tuple[int, str] | None:
+    """Give the height and the name of the part that a module is in."""
+    for height, parts in enumerate(LAYERS):
+        for part in parts:
+            if module == part or module.startswith(part + "."):
+                return height, part
+    return None
+
+
+def imports_of(path: Path) -> list[str]:
+    """List what a file imports from this project, anywhere in it."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found.append(node.module)
+        elif isinstance(node, ast.Import):
+            found += [name.name for name in node.names]
+    return [name for name in found if name.split(".")[0] in ("core", "cli", "mcp_server")]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_arrows_point_down_only(path: Path) -> None:
+    own = part_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    if own is None:
+        return
+    for name in imports_of(path):
+        other = part_of(name)
+        assert other is None or other[0] < own[0] or other == own, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_core_prints_nothing_and_looks_at_no_environment_or_home(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    if path.is_relative_to(ROOT / "core"):
+        assert not re.search(r"\bos\.environ|\bos\.getenv|Path\.home\(|expanduser\(|\bprint\(", text)
+
+
+def test_modules_are_short() -> None:
+    assert [path for path in SOURCES if len(path.read_text(encoding="utf-8").splitlines()) > 400] == []
+
+
+def test_the_readme_begins_with_two_commands_and_ci_runs_the_tests_the_same_way() -> None:
+    block = re.search(r"```\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    commands = block[1].splitlines()
+
+    assert len(commands) == 2
+    assert commands[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"), re.MULTILINE)
+
+    assert [key for key, _ in rows] == list(Settings.model_fields)
+    for key, default in rows:
+        value = Settings.model_fields[key].default
+        if isinstance(value, int):
+            assert default == f"{value:,}"
+
+
+def test_the_wheel_holds_all_packages() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
+    assert set(wheel) == {"core", "cli", "mcp_server", "foldmark.py"}
