@@ -78,7 +78,8 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_tests_the_same_way(
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", (ROOT / "docs" / "settings.md").read_text(encoding="utf-8"), re.MULTILINE)
+    text = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", text, re.MULTILINE)
 
     assert [key for key, _ in rows] == list(Settings.model_fields)
     for key, default in rows:
