@@ -13,6 +13,9 @@ from core import __version__
 
 COMMANDS = {
     "sessions": ("cli.commands.sessions", "List the sessions: project, title, age, size, tokens, state."),
+    "context": ("cli.commands.context", "Show what fills the window of a session."),
+    "view": ("cli.commands.view", "Show what the next model call would see."),
+    "compact": ("cli.commands.compact", "Write a shorter session that the client resumes."),
 }
 """Name -> (module with `command`, what the list of commands says).  A command's imports (models, readers) are paid
 for by that command alone; the help must be said here too, because the list must not import them all."""

@@ -66,3 +66,10 @@ def _spooled(ctx: click.Context) -> str:
     with path.open("wb") as file:
         copyfileobj(sys.stdin.buffer, file)
     return str(path)
+
+
+def state_dir() -> Path:
+    """The folder for what only this machine needs to know: locks, the log of unexpected errors."""
+    from platformdirs import user_state_path
+
+    return user_state_path("foldmark", appauthor=False)

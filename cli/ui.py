@@ -132,3 +132,14 @@ def progress(label: str, total: int) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda name: bar.update(task, advance=1, description=f"{label} {plain(name)}")
+
+
+def printable(text: str) -> str:
+    """As `plain`, but the lines and tabs of the text stay."""
+    return "\n".join(plain(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def meter(count: int, whole: int, width: int = 50) -> str:
+    """Draw a share of a whole as a bar."""
+    filled = min(width, max(round(count / max(1, whole) * width), min(count, 1)))
+    return "█" * filled + "·" * (width - filled)

@@ -1,0 +1,158 @@
+"""`foldmark compact`: shorter sessions that the client resumes."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from cli.errors import describe
+from core.compaction.full import Options
+from core.compaction.restore import RestoreLimits
+from core.errors import FoldmarkError
+from core.service.compact import CompactResult, Guards, Target, compact
+from core.settings import Settings
+from core.summarizers.extractive import Extractive
+from core.transcript.projects import SessionFile
+
+_CHARS_PER_TOKEN = 3
+"""Of a summary: prose with many names."""
+_SPAN = re.compile(r"(\d+)\s*(s|m|h|d)?\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, None: 60}
+
+
+class Span(click.ParamType[float]):
+    """A span of time such as 50m or 3h; a bare number is minutes."""
+
+    name = "span"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        found = _SPAN.match(str(value))
+        if found is None:
+            self.fail(f"{value!r} is no span of time: write 50m, 3h, 2d", param, ctx)
+        return float(int(found[1]) * _SECONDS[found[2]])
+
+
+@click.command(short_help="Write a shorter session that the client resumes.")
+@click.argument("sessions", nargs=-1, required=True)
+@click.option(
+    "--keep", "keep_tokens", type=click.IntRange(min=0), metavar="TOKENS", help="Kept word for word at the end."
+)
+@click.option("--instructions", default="", metavar="TEXT", help="What the summary should pay attention to.")
+@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
+@click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
+@click.option(
+    "--if-over", "if_over_tokens", type=click.IntRange(min=0), metavar="TOKENS", help="Only contexts larger than this."
+)
+@click.option("--idle", "idle_s", type=Span(), help="Only sessions not written to for this long (50m, 3h, 2d).")
+@click.option("--markdown", is_flag=True, help="Of other clients' transcripts: Markdown instead of Messages JSON.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, help="How many at a time.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    sessions: tuple[str, ...],
+    keep_tokens: int | None,
+    instructions: str,
+    out_dir: Path | None,
+    in_place: bool,
+    if_over_tokens: int | None,
+    idle_s: float | None,
+    markdown: bool,
+    jobs: int,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Compact SESSIONS (names, files, folders, patterns): old history becomes a summary, the newest part stays.
+
+    The result is a new session beside the old one, which stays as it is.  Everything taken out is stored beside
+    the new session; foldmark search and foldmark output find it, foldmark undo takes the compaction back.
+    """
+    if in_place and out_dir:
+        raise click.UsageError("--in-place and --out exclude each other", ctx)
+    settings = options.settings(keep_tokens=keep_tokens)
+    chosen = _options(settings, instructions, in_place)
+    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
+    guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
+    files = options.find_all(ctx, sessions, settings.claude_dir)
+    work = [_Job(file, chosen, target, guards, settings.models_file) for file in files]
+    failed = 0
+    with ui.progress("compacting", len(work)) as step:
+        for job, outcome in _outcomes(work, jobs):
+            step(job.file.path.name)
+            failed += isinstance(outcome, Exception)
+            _show(job, outcome, as_json, len(work) > 1)
+    return 1 if failed else 0
+
+
+class _Job:
+    """One transcript to compact, in this process or another."""
+
+    def __init__(self, file: SessionFile, chosen: Options, target: Target, guards: Guards, models: Path | None) -> None:
+        self.file, self.chosen, self.target, self.guards, self.models = file, chosen, target, guards, models
+
+    def __call__(self) -> CompactResult | FoldmarkError:
+        try:
+            return compact(self.file, Extractive(), self.chosen, self.target, self.guards, self.models)
+        except FoldmarkError as error:
+            return error
+
+
+def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult | FoldmarkError]]:
+    if jobs == 1 or len(work) == 1:
+        for job in work:
+            yield job, job()
+        return
+    with ProcessPoolExecutor(min(jobs, len(work))) as pool:
+        yield from zip(work, pool.map(_Job.__call__, work), strict=True)
+
+
+def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
+    limits = RestoreLimits(settings.restore_files, settings.restore_file_tokens, settings.restore_total_tokens)
+    return Options(settings.keep_tokens, settings.summary_tokens * _CHARS_PER_TOKEN, instructions, limits, in_place)
+
+
+def _show(job: _Job, outcome: CompactResult | FoldmarkError, as_json: bool, many: bool) -> None:
+    if isinstance(outcome, FoldmarkError):
+        if not many:
+            raise outcome
+        kind, message, hint, _ = describe(outcome)
+        if as_json:
+            ui.print_json({"source": str(job.file.path), "error": {"kind": kind, "message": message, "hint": hint}})
+        else:
+            click.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
+        return
+    if as_json:
+        ui.print_json(outcome.model_dump(mode="json"))
+        return
+    _print(outcome, many)
+
+
+def _print(result: CompactResult, many: bool) -> None:
+    name = ui.plain(result.source.title or result.source.id)
+    if not result.changed:
+        click.echo(f"{name}: nothing written: {result.reason}")
+        if result.how == "none":
+            return
+    share = 1 - result.tokens_after / max(1, result.tokens_before)
+    saved = f"{ui.tokens(result.tokens_before)} → {ui.tokens(result.tokens_after)} tokens ({share:.0%} saved)"
+    if many:
+        click.echo(f"{name}: {saved}  {result.output}")
+        return
+    click.echo(f"{name}\n")
+    click.echo(f"before  {ui.meter(result.tokens_before, result.tokens_before)}  {ui.tokens(result.tokens_before)}")
+    click.echo(f"after   {ui.meter(result.tokens_after, result.tokens_before)}  {ui.tokens(result.tokens_after)}\n")
+    click.echo(
+        f"{saved}; {result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
+    )
+    if result.changed:
+        click.echo(f"written: {result.output}")
+        click.echo(f"resume with:  claude --resume {result.session_id}")
+        click.echo(f"take back with:  foldmark undo {result.session_id}")

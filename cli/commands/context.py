@@ -1,0 +1,76 @@
+"""`foldmark context`: what fills the window."""
+
+from __future__ import annotations
+
+import click
+
+from cli import options, ui
+from core.service.context import ContextReport, context_report
+from core.service.session import opened
+
+_LABELS = {
+    "system": "system prompt, tools, memory files",
+    "prompt": "prompts",
+    "results": "tool results",
+    "tool_use": "tool calls",
+    "text": "answers",
+    "thinking": "thinking",
+    "summary": "summary",
+    "meta": "notes of the client",
+    "command": "local commands",
+    "attachment": "attachments",
+}
+_STATES = {
+    "ok": "there is room",
+    "warning": "near the threshold of automatic compaction",
+    "compact": "automatic compaction is due",
+    "blocked": "full: no room but for a compaction",
+}
+
+
+@click.command(short_help="Show what fills the window of a session.")
+@click.argument("session")
+@click.option("--pick", default="", help="Which conversation, of a file that holds several.")
+@click.option("--window", "window_tokens", type=click.IntRange(min=40_000), help="Size of the window in tokens.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, session: str, pick: str, window_tokens: int | None, as_json: bool) -> None:
+    """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
+    settings = options.settings(window_tokens=window_tokens)
+    with opened(options.find(ctx, session, settings.claude_dir), pick=pick) as found:
+        report = context_report(found, settings.window_tokens, settings.models_file)
+    if as_json:
+        ui.print_json(report.model_dump(mode="json"))
+        return
+    _print(report)
+
+
+def _print(report: ContextReport) -> None:
+    tokens, window = report.tokens, report.window
+    if report.session.title:
+        click.echo(ui.plain(report.session.title))
+    click.echo(f"{report.session.id}  {report.messages} messages  {window.model or 'unknown model'}\n")
+    parts = [(_LABELS.get(kind, kind), count) for kind, count in report.by_kind.items()]
+    click.echo(ui.context_bar(parts, window.size, window.auto_threshold))
+    share = tokens.total / max(1, window.size)
+    click.echo(f"\n{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%}), {_exactness(report)}")
+    click.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+    warm, cold = report.next_request_usd["warm"], report.next_request_usd["cold"]
+    if warm is not None and cold is not None:
+        click.echo(f"the next request costs ${warm:.3f} with a warm cache, ${cold:.3f} with a cold one")
+    if report.by_tool:
+        click.echo("\nTool results")
+        ui.print_table(("TOOL", "TOKENS"), [(t, ui.tokens(n)) for t, n in report.by_tool.items()], {"TOKENS"})
+    if report.largest:
+        click.echo("\nThe largest parts (foldmark output shows one)")
+        rows = [
+            (p.id, p.tool or _LABELS.get(p.kind, p.kind), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest
+        ]
+        ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"})
+
+
+def _exactness(report: ContextReport) -> str:
+    tokens = report.tokens
+    if tokens.source == "estimate":
+        return f"estimated, ±{ui.tokens(tokens.margin)}"
+    return f"as the API counted, the last {ui.tokens(tokens.tail)} estimated"
