@@ -63,13 +63,22 @@ class Store:
 
     folder: Path
 
+    @classmethod
+    def beside(cls, transcript: Path) -> Store:
+        """The store of a transcript, where the client keeps the large outputs of that session too."""
+        return cls(transcript.with_suffix("") / "tool-results")
+
+    def page(self, name: str) -> Path:
+        """Where `archive` writes the page of that name."""
+        return self.folder / f"{PAGE_PREFIX}{name}.md"
+
     def archive(self, name: str, messages: Sequence[Message], header: str = "") -> Archive:
         """Store messages as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
 
         The same messages again write nothing.  Raises WriteFailed (also for another page of that name): then
         nothing was added.
         """
-        page = render(f"{PAGE_PREFIX}{name}.md", header, messages)
+        page = render(self.page(name).name, header, messages)
         bodies = tuple(page.bodies)
         with contextlib.ExitStack() as undo:
             undo.callback(self._drop_empty)
@@ -79,7 +88,7 @@ class Store:
             self._keep(page.file, page.pieces, undo)
             self._index(bodies)
             undo.pop_all()
-        return Archive(self.folder / page.file, bodies)
+        return Archive(self.page(name), bodies)
 
     def bodies(self) -> tuple[Body, ...]:
         """All bodies, those of the index first; of several with one id, the newest (the client's file wins)."""

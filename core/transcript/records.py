@@ -1,0 +1,176 @@
+"""Foldmark's own rows in a transcript: what was written, how long it is, and how it is taken out again.
+
+A record stands in front of the block that it describes, off the chain: clients pass over rows of unknown types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+import msgspec
+
+from core.errors import Changed, InputError, Locked, WriteFailed
+from core.transcript.live import FileState, open_in
+from core.transcript.reader import BATCH_BYTES, Log, open_log
+from core.transcript.store import Store
+from core.transcript.writer import locked, replace
+
+TYPE = "foldmark"
+VERSION = 1
+"""Of the record's format; a newer one is left alone."""
+
+
+class Source(msgspec.Struct, frozen=True, rename="camel"):
+    """The transcript that the block was made of, and its size when it was read.
+
+    In place that is the file itself: the size tells whether the block had to end a torn row first.
+    """
+
+    path: str
+    session_id: str
+    size: int = msgspec.field(name="bytes")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag=TYPE):
+    """What one operation wrote; `size` (bytes) and `sha256` are those of the block behind the record."""
+
+    op: str
+    id: str
+    version: int = VERSION
+    session_id: str
+    size: int = msgspec.field(name="bytes", default=0)
+    sha256: str = ""
+    source: Source
+    summarizer: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+    def row(self, block: bytes) -> bytes:
+        """The row, with its line end, that is written in front of `block`."""
+        whole = msgspec.structs.replace(self, size=len(block), sha256=hashlib.sha256(block).hexdigest())
+        return msgspec.json.encode(whole) + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A record in a file: the byte offsets of its row, of its block, and of what is behind the block."""
+
+    record: Record | None
+    """None when this version cannot read it; then the block is not known, and counts as empty."""
+    offset: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What was taken back, and whether that was the whole file (with its store)."""
+
+    record: Record
+    removed: bool
+
+
+def find_records(log: Log) -> list[Placed]:
+    """All records of a log, in file order; a log that begins at a boundary does not hold that boundary's record."""
+    return [_placed(log.raw(entry), entry.offset) for entry in log.entries if entry.type == TYPE]
+
+
+def _placed(raw: bytes, offset: int) -> Placed:
+    start = offset + len(raw) + 1
+    try:
+        record = msgspec.json.decode(raw, type=Record)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Placed(None, offset, start, start)
+    if record.version != VERSION or record.size < 0:
+        return Placed(None, offset, start, start)
+    return Placed(record, offset, start, start + record.size)
+
+
+def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
+    """Take back the newest operation: cut its block out of the file, or remove the file that it made.
+
+    Rows that were written behind a block stay.  Without such rows the file is what it was before, byte for byte.  A
+    file that Foldmark made is removed, with its store, when nothing was added to it and its source is still there.
+
+    Raises InputError when there is nothing to undo, Locked when the session is open in a client, Changed when the
+    block or the file is not as it was written, and what writing raises; then the file is as it was.
+    """
+    path = Path(os.path.realpath(path))
+    with locked(path, lock_dir), open_log(path, whole=True) as log:
+        state = FileState.of(log.file.fileno())
+        if (pid := open_in(claude_dir, path.stem)) is not None:
+            raise Locked(f"{path.name} is open in the client (process {pid})", "end that session first")
+        placed, record = _newest(log)
+        _must_be_whole(log, placed, record)
+        if placed.offset == 0:
+            _remove(log, placed, record, state)
+        else:
+            _cut(log, placed, record, state)
+    return Undone(record, removed=placed.offset == 0)
+
+
+def _newest(log: Log) -> tuple[Placed, Record]:
+    found = find_records(log)
+    if not found:
+        raise InputError(f"{log.path.name} holds nothing that Foldmark wrote", "there is nothing to undo")
+    if found[-1].record is None:
+        raise InputError(
+            f"{log.path.name}: the newest record is damaged, or of a newer version of Foldmark", "use that version"
+        )
+    return found[-1], found[-1].record
+
+
+def _must_be_whole(log: Log, placed: Placed, record: Record) -> None:
+    digest = hashlib.sha256()
+    for piece in _pieces(log, placed.start, placed.end):
+        digest.update(piece)
+    if digest.hexdigest() != record.sha256:
+        raise Changed(
+            f"{log.path.name}: what Foldmark wrote was edited since, and cannot be told from other rows any more",
+            "take it out by hand, or go on from a copy",
+        )
+
+
+def _cut(log: Log, placed: Placed, record: Record, state: FileState) -> None:
+    """Cuts record and block out, and the line end before them when it was added for them alone."""
+    added = placed.end == log.size and placed.offset == record.source.size + 1
+    before = _pieces(log, 0, placed.offset - added)
+    replace(log.path, chain(before, _pieces(log, placed.end, log.size)), _read_state(log, state))
+
+
+def _remove(log: Log, placed: Placed, record: Record, state: FileState) -> None:
+    path, source = log.path, log.path.parent / record.source.path
+    if placed.end < log.size:
+        raise Changed(
+            f"the session went on in {path.name}: {log.size - placed.end} bytes were added since it was written",
+            "remove the file yourself if they are not needed",
+        )
+    if not os.path.isfile(source) or source.samefile(path) or source.stat().st_size < record.source.size:
+        raise InputError(
+            f"{path.name} cannot be removed: its source, {source}, is gone, and this is the only copy",
+            "remove the file yourself if it is not needed",
+        )
+    if FileState.of(path) != _read_state(log, state):
+        raise Changed(f"{path.name} was written by another program meanwhile", "run the command again")
+    try:
+        path.unlink()
+    except OSError as error:
+        raise WriteFailed(f"{path}: {error.strerror}") from None
+    Store.beside(path).remove()
+
+
+def _read_state(log: Log, state: FileState) -> FileState:
+    """The state in which the log was read: rows that came between opening and looking count as a change."""
+    return FileState(log.size, state.mtime_ns, state.inode)
+
+
+def _pieces(log: Log, start: int, end: int) -> Iterator[bytes]:
+    """The bytes of a file from `start` to `end`, a batch at a time."""
+    while start < end and (piece := os.pread(log.file.fileno(), min(BATCH_BYTES, end - start), start)):
+        yield piece
+        start += len(piece)

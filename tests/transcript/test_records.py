@@ -1,0 +1,398 @@
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
+from core.model import Message
+from core.transcript import records
+from core.transcript.live import FileState
+from core.transcript.reader import open_log
+from core.transcript.records import Record, Source, find_records, undo
+from core.transcript.store import Store
+from core.transcript.writer import append, write_new
+from tests.faults import kills, outcomes
+
+OLD = b'{"type":"user","uuid":"u1"}\n{"type":"assistant","uuid":"a1"}\n'
+BLOCK = b'{"type":"system","uuid":"b1"}\n{"type":"user","uuid":"s1"}\n'
+LATER = b'{"type":"user","uuid":"u9"}\n'
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    folder = tmp_path / "projects" / "p"
+    folder.mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture
+def session(place: Path) -> Path:
+    path = place / "11111111-1111-4111-8111-111111111111.jsonl"
+    path.write_bytes(OLD)
+    return path
+
+
+def record_of(source: Path, ident: str = "1") -> Record:
+    size = source.stat().st_size
+    return Record(op="compact", id=ident, session_id=source.stem, source=Source(str(source), source.stem, size))
+
+
+def compact_in_place(path: Path, block: bytes = BLOCK, ident: str = "1") -> None:
+    append(path, record_of(path, ident).row(block) + block, path.stat().st_size)
+
+
+def compact(source: Path) -> Path:
+    """A new file of Foldmark's, with a store."""
+    path = source.with_name("22222222-2222-4222-8222-222222222222.jsonl")
+    Store.beside(path).archive("x", [Message("user", "prompt", ({"type": "text", "text": "gone"},), ("u1",))])
+    write_new(path, [record_of(source).row(BLOCK), BLOCK])
+    return path
+
+
+def undone(path: Path) -> bool:
+    """Undoes as in a home of its own; whether the file was removed."""
+    return undo(path, path.parent.parent.parent, path.parent.parent.parent / "locks").removed
+
+
+def added(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+# Records
+
+
+def test_a_record_says_what_was_written(session: Path) -> None:
+    source = Source("/p/a.jsonl", "a", 7)
+    record = Record(
+        op="compact", id="1", session_id="b", source=source, summarizer="extractive", tokens_before=9, tokens_after=4
+    )
+    row = msgspec.json.decode(record.row(BLOCK))
+    digest = row.pop("sha256")
+    assert len(digest) == 64
+    assert row == {
+        "type": "foldmark",
+        "op": "compact",
+        "id": "1",
+        "version": 1,
+        "sessionId": "b",
+        "bytes": len(BLOCK),
+        "source": {"path": "/p/a.jsonl", "sessionId": "a", "bytes": 7},
+        "summarizer": "extractive",
+        "tokensBefore": 9,
+        "tokensAfter": 4,
+    }
+
+
+def test_records_are_found_with_their_places(session: Path) -> None:
+    compact_in_place(session)
+    compact_in_place(session, LATER, "2")
+    with open_log(session) as log:
+        found = find_records(log)
+    assert [placed.record.id for placed in found if placed.record] == ["1", "2"]
+    data = session.read_bytes()
+    assert [data[placed.start : placed.end] for placed in found] == [BLOCK, LATER]
+    assert [data[placed.offset :][:18] for placed in found] == [b'{"type":"foldmark"'] * 2
+
+
+def test_a_file_that_foldmark_never_touched_has_none(session: Path) -> None:
+    with open_log(session) as log:
+        assert find_records(log) == []
+    with pytest.raises(InputError):
+        undone(session)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b'{"type":"foldmark"}',
+        b'{"type":"foldmark","op":"x","id":"1","version":2,"sessionId":"s","source":{"path":"","sessionId":"","bytes":0}}',
+        b'{"type":"foldmark","op":"x","id":"1","bytes":-9,"sessionId":"s","source":{"path":"","sessionId":"","bytes":0}}',
+        b'{"type":"foldmark","op":"\xff"}',
+    ],
+)
+def test_a_record_that_this_version_cannot_read_is_kept_and_nothing_below_it_is_undone(
+    session: Path, row: bytes
+) -> None:
+    compact_in_place(session)
+    added(session, row + b"\n")
+    before = session.read_bytes()
+    with open_log(session) as log:
+        found = find_records(log)
+    assert [placed.record is None for placed in found] == [False, True]
+    assert before[found[1].offset : found[1].start] == row + b"\n"
+    with pytest.raises(InputError):
+        undone(session)
+    assert session.read_bytes() == before
+
+
+# Undo of a block
+
+
+def test_undo_gives_the_bytes_and_the_mode_back(session: Path) -> None:
+    session.chmod(0o640)
+    compact_in_place(session)
+    assert not undone(session)
+    assert session.read_bytes() == OLD
+    assert session.stat().st_mode & 0o777 == 0o640
+
+
+def test_blocks_are_undone_one_by_one_from_the_newest(session: Path) -> None:
+    compact_in_place(session)
+    first = session.read_bytes()
+    compact_in_place(session, LATER, "2")
+    undone(session)
+    assert session.read_bytes() == first
+    undone(session)
+    assert session.read_bytes() == OLD
+
+
+def test_rows_that_were_written_behind_the_block_stay(session: Path) -> None:
+    compact_in_place(session)
+    added(session, LATER)
+    undone(session)
+    assert session.read_bytes() == OLD + LATER
+
+
+def test_a_torn_row_is_as_torn_as_before(session: Path) -> None:
+    added(session, b'{"type":"us')
+    compact_in_place(session)
+    undone(session)
+    assert session.read_bytes() == OLD + b'{"type":"us'
+
+
+def test_a_torn_row_stays_apart_from_rows_that_were_written_behind_the_block(session: Path) -> None:
+    added(session, b'{"type":"us')
+    compact_in_place(session)
+    added(session, LATER)
+    undone(session)
+    assert session.read_bytes() == OLD + b'{"type":"us\n' + LATER
+
+
+def test_a_large_file_is_undone(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "BATCH_BYTES", 7)
+    compact_in_place(session)
+    added(session, LATER)
+    undone(session)
+    assert session.read_bytes() == OLD + LATER
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=10), lambda v: st.lists(v, max_size=3), max_leaves=5
+)
+_ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["user", "assistant", "system", "mode"]), "uuid": st.text(max_size=8), "x": _VALUES}
+    ).map(msgspec.json.encode),
+    min_size=1,
+    max_size=4,
+).map(lambda rows: b"".join(row + b"\n" for row in rows))
+_TORN = st.sampled_from([b"", b"{", b'{"type":"user","uuid":"x"}', b'{"type":"foldmark","op', b"\0\0", b" ", b"\r"])
+
+
+@given(_ROWS, _TORN, st.lists(st.tuples(_ROWS, st.just(b"") | _ROWS, _TORN), min_size=1, max_size=3))
+def test_undo_takes_back_any_block_and_nothing_else(
+    rows: bytes, torn: bytes, blocks: list[tuple[bytes, bytes, bytes]]
+) -> None:
+    with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)  # a thousand syncs take a minute, and prove nothing here
+        path = Path(home) / "projects" / "p" / "s.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(rows + torn)
+        before = []
+        for number, (block, *later) in enumerate(blocks):
+            before.append(path.read_bytes())
+            compact_in_place(path, block, str(number))
+            added(path, b"".join(later))
+        behind = b""
+        for old, (_, *later) in zip(reversed(before), reversed(blocks), strict=True):
+            behind = b"".join(later) + behind
+            if behind and not old.endswith(b"\n"):
+                behind = b"\n" + behind
+            undone(path)
+            assert path.read_bytes() == old + behind
+
+
+def test_a_record_that_is_quoted_in_a_row_is_none(session: Path) -> None:
+    compact_in_place(session)
+    quoted = msgspec.json.encode({"type": "user", "uuid": "q", "text": session.read_bytes().decode()}) + b"\n"
+    added(session, quoted)
+    undone(session)
+    assert session.read_bytes() == OLD + quoted
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda data: data.replace(b'"b1"', b'"b2"'),
+        lambda data: data[:-1],
+        lambda data: data.replace(b"\n", b"\r\n"),
+        lambda data: data.replace(b'{"type":"system","uuid":"b1"}\n', b""),
+        lambda data: data.replace(b':0}\n{"type":"system"', b':0}{"type":"system"'),
+        lambda data: data.partition(BLOCK)[0].rstrip(b"\n"),
+    ],
+)
+def test_a_block_that_was_edited_is_left_alone(session: Path, edit: Callable[[bytes], bytes]) -> None:
+    compact_in_place(session)
+    data = edit(session.read_bytes())
+    session.write_bytes(data)
+    with pytest.raises(Changed):
+        undone(session)
+    assert session.read_bytes() == data
+
+
+# Undo of a file
+
+
+def test_a_file_that_foldmark_made_is_removed_with_its_store(session: Path) -> None:
+    path = compact(session)
+    assert undone(path)
+    assert [entry.name for entry in session.parent.iterdir()] == [session.name]
+    assert session.read_bytes() == OLD
+
+
+def test_a_session_that_went_on_is_not_removed(session: Path) -> None:
+    path = compact(session)
+    added(path, LATER)
+    with pytest.raises(Changed) as caught:
+        undone(path)
+    assert f"{len(LATER)} bytes were added" in str(caught.value)
+    assert path.exists()
+    assert Store.beside(path).find("u1")
+
+
+@pytest.mark.parametrize("loss", [lambda p: p.unlink(), lambda p: p.write_bytes(OLD[:10])])
+def test_the_only_copy_is_not_removed(session: Path, loss: Callable[[Path], object]) -> None:
+    path = compact(session)
+    loss(session)
+    with pytest.raises(InputError):
+        undone(path)
+    assert path.exists()
+
+
+def test_a_file_that_was_moved_over_its_source_is_not_removed(session: Path) -> None:
+    compact(session).replace(session)
+    with pytest.raises(InputError):
+        undone(session)
+    assert session.exists()
+
+
+def test_an_in_place_block_on_such_a_file_is_cut_first(session: Path) -> None:
+    path = compact(session)
+    made = path.read_bytes()
+    compact_in_place(path, LATER, "2")
+    assert not undone(path)
+    assert path.read_bytes() == made
+    assert undone(path)
+
+
+def test_rows_that_come_at_the_last_moment_stop_a_removal(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = compact(session)
+    real = os.path.isfile
+
+    def isfile(name: str) -> bool:
+        if str(name) == str(session):
+            added(path, LATER)
+        return real(name)
+
+    monkeypatch.setattr(os.path, "isfile", isfile)
+    with pytest.raises(Changed):
+        undone(path)
+    assert path.exists()
+
+
+def test_a_file_that_cannot_be_removed_keeps_its_store(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = compact(session)
+    real = os.unlink
+
+    def unlink(name: Path, **more: object) -> None:
+        if name == path:
+            raise OSError(errno.EACCES, "Permission denied")
+        real(name)
+
+    monkeypatch.setattr(os, "unlink", unlink)
+    with pytest.raises(WriteFailed):
+        undone(path)
+    assert Store.beside(path).find("u1")
+
+
+# Others at work
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_session_that_is_open_is_left_alone(session: Path, in_place: bool) -> None:
+    path = session if in_place else compact(session)
+    if in_place:
+        compact_in_place(path)
+    before = path.read_bytes()
+    registry = session.parent.parent.parent / "sessions"
+    registry.mkdir()
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as client:
+        (registry / "1.json").write_text(f'{{"pid":{client.pid},"sessionId":"{path.stem}"}}', "utf-8")
+        with pytest.raises(Locked) as caught:
+            undone(path)
+        assert str(client.pid) in str(caught.value)
+    assert path.read_bytes() == before
+
+
+def test_rows_that_come_while_the_file_is_read_are_a_change(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compact_in_place(session)
+    real = FileState.of
+
+    def look(file: Path | int) -> FileState:
+        if isinstance(file, int):
+            added(session, LATER)
+        return real(file)
+
+    monkeypatch.setattr(FileState, "of", look)
+    with pytest.raises(Changed):
+        undone(session)
+    assert session.read_bytes().endswith(LATER)
+
+
+def test_a_linked_session_is_undone_where_it_is(session: Path, tmp_path: Path) -> None:
+    link = session.with_name("link.jsonl")
+    link.symlink_to(session.name)
+    compact_in_place(session)
+    undone(link)
+    assert link.is_symlink()
+    assert session.read_bytes() == OLD
+
+
+# Failures
+
+
+@pytest.mark.parametrize("half", [True, False])
+def test_whatever_fails_the_block_is_there_or_gone(session: Path, half: bool) -> None:
+    compact_in_place(session)
+    whole = session.read_bytes()
+    seen = []
+    for outcome in outcomes(lambda: undone(session), errno.ENOSPC, half):
+        seen.append(outcome)
+        assert session.read_bytes() == (whole if outcome else OLD)
+        assert [entry.name for entry in session.parent.iterdir()] == [session.name]
+        session.write_bytes(whole)
+    assert sum(isinstance(outcome, FoldmarkError) for outcome in seen) >= 5
+
+
+def test_killed_at_any_step_the_block_is_there_or_gone_and_the_next_run_is_clean(session: Path) -> None:
+    compact_in_place(session)
+    whole = session.read_bytes()
+    for _ in kills(lambda: undone(session)):
+        assert session.read_bytes() in (whole, OLD)
+        session.write_bytes(whole)
+        undone(session)
+        assert session.read_bytes() == OLD
+        assert [entry.name for entry in session.parent.iterdir()] == [session.name]
+        session.write_bytes(whole)
+    assert session.read_bytes() == OLD
