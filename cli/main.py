@@ -16,6 +16,10 @@ COMMANDS = {
     "context": ("cli.commands.context", "Show what fills the window of a session."),
     "view": ("cli.commands.view", "Show what the next model call would see."),
     "compact": ("cli.commands.compact", "Write a shorter session that the client resumes."),
+    "output": ("cli.commands.output", "Print a tool result or message, also what was compacted."),
+    "search": ("cli.commands.search", "Search everything that a session ever held."),
+    "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
+    "doctor": ("cli.commands.doctor", "Show what is in place, and each setting with its origin."),
 }
 """Name -> (module with `command`, what the list of commands says).  A command's imports (models, readers) are paid
 for by that command alone; the help must be said here too, because the list must not import them all."""

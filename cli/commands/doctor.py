@@ -1,0 +1,29 @@
+"""`foldmark doctor`: is everything in place."""
+
+from __future__ import annotations
+
+import click
+
+from cli import options, ui
+from core.service.doctor import doctor
+
+_MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
+
+
+@click.command(short_help="Show what is in place, and each setting with its origin.")
+@options.json_option
+def command(as_json: bool) -> int:
+    """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set."""
+    report = doctor(options.settings(), [options.state_dir()])
+    if as_json:
+        ui.print_json(report.model_dump(mode="json"))
+        return 0 if report.ok else 1
+    click.echo(f"foldmark {report.version}, Python {report.python}\n")
+    for check in report.checks:
+        mark, colour = _MARKS[check.state]
+        click.echo(f"{click.style(mark, fg=colour)} {check.name}: {ui.plain(check.message)}")
+        if check.advice:
+            click.echo(f"  {check.advice}")
+    click.echo()
+    ui.print_table(("SETTING", "VALUE", "SET BY"), [(s.name, s.value, s.origin) for s in report.settings])
+    return 0 if report.ok else 1

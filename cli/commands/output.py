@@ -1,0 +1,58 @@
+"""`foldmark output`: what a session holds or ever held, by id."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from cli import options, ui
+from core.service.history import output, outputs
+from core.service.session import opened
+
+_LINES = re.compile(r"(\d*):(\d*)\Z")
+_END = 1 << 62
+
+
+class Lines(click.ParamType[tuple[int, int]]):
+    """A range of lines: 10:20, 10:, :20."""
+
+    name = "lines"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """From and to, both counted from 1 and included."""
+        found = _LINES.match(str(value))
+        if found is None:
+            self.fail(f"{value!r} is no range: write 10:20, 10: or :20", param, ctx)
+        return int(found[1] or 1), int(found[2] or _END)
+
+
+@click.command(short_help="Print a tool result or message, also what was compacted.")
+@click.argument("session")
+@click.argument("ident", metavar="[ID]", default="")
+@click.option("--lines", type=Lines(), metavar="A:B", help="Only these lines.")
+@click.option("--grep", default="", metavar="RE", help="Only lines that match this regular expression.")
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context, session: str, ident: str, lines: tuple[int, int] | None, grep: str, as_json: bool
+) -> None:
+    """Print the text of ID (a tool result's or a message's, or the start of one); without ID, list the ids.
+
+    Also what is no longer in the context: compacted, stored, or in the transcript that this one was made of.
+    """
+    with opened(options.find(ctx, session, options.settings().claude_dir), whole=True) as found:
+        if not ident:
+            listed = outputs(found)
+            if as_json:
+                ui.print_json(listed.model_dump(mode="json"))
+            else:
+                ui.print_table(
+                    ("ID", "KIND", "TOOL", "WHERE"), [(o.id, o.kind, o.name, o.where) for o in listed.outputs]
+                )
+            return
+        result = output(found, ident, lines, grep)
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+    else:
+        click.echo(ui.printable(result.text))

@@ -1,0 +1,35 @@
+"""`foldmark search`: in everything that a session ever held."""
+
+from __future__ import annotations
+
+import click
+
+from cli import options, ui
+from core.service.history import search
+from core.service.session import opened
+
+
+@click.command(short_help="Search everything that a session ever held.")
+@click.argument("session")
+@click.argument("text")
+@click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
+@click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many lines at most.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int, as_json: bool) -> None:
+    """Search SESSION for TEXT: what the model sees, and what was compacted, stored, or left on another branch.
+
+    foldmark output prints the whole text of an id.
+    """
+    with opened(options.find(ctx, session, options.settings().claude_dir), whole=True) as found:
+        result = search(found, text, regex, limit)
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+        return
+    for hit in result.hits:
+        place = f"{hit.id}:{hit.line} ({' '.join(filter(None, (hit.name or hit.kind, hit.where)))})"
+        click.echo(f"{place}  {ui.plain(hit.text)}")
+    if result.more:
+        click.echo(f"the first {limit}; --limit shows more", err=True)
+    if not result.hits:
+        click.echo("not found", err=True)

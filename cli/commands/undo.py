@@ -1,0 +1,29 @@
+"""`foldmark undo`: the way back."""
+
+from __future__ import annotations
+
+import click
+
+from cli import options, ui
+from core.service.undo import undo
+
+
+@click.command(short_help="Take back the newest operation on a session.")
+@click.argument("session")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, session: str, as_json: bool) -> None:
+    """Take back the newest operation on SESSION.
+
+    A session that a compaction made is removed, with what it stored, unless it was continued since.  What was
+    appended to a transcript is cut out of it again; rows that were written behind it stay.
+    """
+    settings = options.settings()
+    file = options.find(ctx, session, settings.claude_dir)
+    result = undo(file, settings.claude_dir, options.state_dir() / "locks")
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+    elif result.removed:
+        click.echo(f"removed: {result.path}\nits source is as it was: {result.source}")
+    else:
+        click.echo(f"taken back: {result.op} of {result.path}")

@@ -1,0 +1,85 @@
+"""Is everything in place: the client's folder, the settings and where they come from, what is open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from core import __version__
+from core.context.tokens.models import load as load_models
+from core.errors import FoldmarkError
+from core.service.session import Result
+from core.settings import Settings
+from core.transcript.live import open_sessions
+from core.transcript.projects import session_files
+
+
+class Check(Result):
+    """One thing that was looked at, and what to do when it is not well."""
+
+    name: str
+    state: Literal["ok", "note", "problem"]
+    message: str
+    advice: str = ""
+
+
+class SettingLine(Result):
+    """A setting, its value, and where the value was set."""
+
+    name: str
+    value: str
+    origin: str
+
+
+class DoctorReport(Result):
+    """The state of things; `ok` when nothing is a problem."""
+
+    version: str
+    python: str
+    ok: bool
+    checks: list[Check]
+    settings: list[SettingLine]
+
+
+def doctor(settings: Settings, private_dirs: Sequence[Path]) -> DoctorReport:
+    """Looks at what Foldmark works with; `private_dirs` are its own folders.  Nothing is written."""
+    checks = [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
+    checks += [_writable(folder) for folder in private_dirs]
+    lines = [
+        SettingLine(name=key, value=str(getattr(settings, key)), origin=settings.origin(key))
+        for key in type(settings).model_fields
+    ]
+    ok = all(c.state != "problem" for c in checks)
+    return DoctorReport(version=__version__, python=sys.version.split()[0], ok=ok, checks=checks, settings=lines)
+
+
+def _client_folder(claude_dir: Path) -> Check:
+    if not (claude_dir / "projects").is_dir():
+        advice = "set CLAUDE_CONFIG_DIR if the client's folder is elsewhere; paths of transcripts work in any case"
+        return Check(name="transcripts", state="note", message=f"{claude_dir} holds no sessions", advice=advice)
+    count = len(session_files(claude_dir))
+    return Check(name="transcripts", state="ok", message=f"{count} sessions in {claude_dir}")
+
+
+def _open(claude_dir: Path) -> Check:
+    count = len(open_sessions(claude_dir))
+    return Check(name="open sessions", state="ok", message=f"{count} open in a client now")
+
+
+def _models(path: Path | None) -> Check:
+    try:
+        load_models(path)
+    except FoldmarkError as error:
+        return Check(name="model table", state="problem", message=str(error), advice=error.hint)
+    return Check(name="model table", state="ok", message=str(path) if path else "the built-in one")
+
+
+def _writable(folder: Path) -> Check:
+    nearest = next(p for p in (folder, *folder.parents) if p.exists())
+    if os.access(nearest, os.W_OK):
+        return Check(name="own folder", state="ok", message=str(folder))
+    advice = "compacting in place needs a lock there; set XDG_STATE_HOME to a folder that can be written"
+    return Check(name="own folder", state="problem", message=f"{folder} cannot be written", advice=advice)

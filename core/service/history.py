@@ -1,0 +1,299 @@
+"""Everything that a session ever held, by id and by text: what is active, what is older, what was stored.
+
+A compaction hides history, it does not end it: old rows stay in the file, or on a page beside it, or in the
+transcript that the session was made of.  All of these are looked through, in this order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from core.errors import FoldmarkError, IdNotFound, InputError
+from core.model import JSON, Block, Message, block_text
+from core.service.session import Result, Session, SessionRef, opened
+from core.transcript.entries import Entry
+from core.transcript.page import Body
+from core.transcript.projects import session_file
+from core.transcript.reader import Log
+from core.transcript.records import find_records
+from core.transcript.store import Store
+
+Where: TypeAlias = Literal["active", "earlier", "stored", "source"]
+"""active: the model sees it.  earlier: in the file, before the active view.  stored: on a page or in a file beside
+the transcript.  source: in the transcript that this one was made of."""
+
+MAX_SOURCES = 20
+"""How many generations of compactions are followed back."""
+_LISTED = 10
+_CONTEXT_CHARS = 100
+_PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
+"""Text that stands in JSON as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that has an id; its text is read when it is needed."""
+
+    id: str
+    kind: str
+    name: str
+    where: Where
+    read: Callable[[], str]
+    raw: Callable[[], bytes] | None = None
+    """The JSON that the text is in, where there is such: a cheap look before the text is decoded."""
+
+
+class OutputLine(Result):
+    """One thing that can be read: `id` names it, `name` is the tool of a result."""
+
+    id: str
+    kind: str
+    name: str
+    where: str
+
+
+class OutputList(Result):
+    """What a session holds, in order."""
+
+    session: SessionRef
+    outputs: list[OutputLine]
+
+
+class OutputText(Result):
+    """One text, or the asked lines of it (`first_line` counts from 1)."""
+
+    session: SessionRef
+    id: str
+    kind: str
+    name: str
+    where: str
+    text: str
+    first_line: int
+    total_lines: int
+
+
+class SearchHit(Result):
+    """One line that matches, in the text of `id`."""
+
+    id: str
+    kind: str
+    name: str
+    where: str
+    line: int
+    text: str
+
+
+class SearchResult(Result):
+    """The lines that match; `more` when there were more than asked for."""
+
+    session: SessionRef
+    hits: list[SearchHit]
+    more: bool
+
+
+def outputs(session: Session) -> OutputList:
+    """All tool results and messages of an open session (read whole), oldest place first."""
+    with ExitStack() as stack:
+        found = {item.id: item for item in _items(session, stack)}
+        lines = [OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where) for i in found.values()]
+    return OutputList(session=session.ref, outputs=lines)
+
+
+def output(session: Session, ident: str, lines: tuple[int, int] | None = None, grep: str = "") -> OutputText:
+    """The text of an id, or of the start of one; `lines` from..to (from 1), `grep` keeps the lines that match.
+
+    Raises `IdNotFound` for no id, or several.
+    """
+    with ExitStack() as stack:
+        item = _found(ident, _items(session, stack))
+        text = item.read()
+    every = text.split("\n")
+    first, last = lines or (1, len(every))
+    shown = every[max(0, first - 1) : max(0, last)]
+    if grep:
+        matches = _matcher(grep, regex=True).search
+        shown = [f"{number}: {line}" for number, line in enumerate(shown, max(1, first)) if matches(line)]
+    return OutputText(
+        session=session.ref,
+        id=item.id,
+        kind=item.kind,
+        name=item.name,
+        where=item.where,
+        text="\n".join(shown),
+        first_line=max(1, first),
+        total_lines=len(every),
+    )
+
+
+def search(session: Session, text: str, regex: bool = False, limit: int = 100) -> SearchResult:
+    """The lines of all texts that contain `text` (letter case does not count) or match the expression."""
+    matcher = _matcher(text, regex)
+    needle = text.lower().encode() if not regex and _PLAIN.match(text) else b""
+    hits: list[SearchHit] = []
+    seen: set[tuple[str, int]] = set()
+    with ExitStack() as stack:
+        for item in _items(session, stack):
+            for hit in _hits(item, matcher, needle):
+                if (hit.id, hit.line) in seen:
+                    continue
+                if len(hits) == limit:
+                    return SearchResult(session=session.ref, hits=hits, more=True)
+                seen.add((hit.id, hit.line))
+                hits.append(hit)
+    return SearchResult(session=session.ref, hits=hits, more=False)
+
+
+def _matcher(pattern: str, regex: bool) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern if regex else re.escape(pattern), 0 if regex else re.IGNORECASE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise InputError(f"{pattern!r} is no regular expression: {error}", "leave out what is special in it") from None
+
+
+def _hits(item: Item, matcher: re.Pattern[str], needle: bytes) -> Iterator[SearchHit]:
+    if needle and item.raw is not None and needle not in item.raw().lower():
+        return
+    for number, line in enumerate(item.read().split("\n"), 1):
+        if match := matcher.search(line):
+            start = max(0, match.start() - _CONTEXT_CHARS)
+            text = line[start : match.end() + _CONTEXT_CHARS]
+            yield SearchHit(id=item.id, kind=item.kind, name=item.name, where=item.where, line=number, text=text)
+
+
+def _found(ident: str, items: Iterator[Item]) -> Item:
+    hits: dict[str, Item] = {}
+    for item in items:
+        if item.id.startswith(ident) and ident:
+            hits.setdefault(item.id, item)
+    if ident in hits:
+        return hits[ident]
+    if not hits:
+        raise IdNotFound(f"nothing has the id {ident}", "foldmark output SESSION lists the ids")
+    if len(hits) > 1:
+        listed = "\n  ".join([*hits][:_LISTED])
+        raise IdNotFound(f"{len(hits)} ids begin with {ident}", f"name one of them:\n  {listed}")
+    return next(iter(hits.values()))
+
+
+def _items(session: Session, stack: ExitStack) -> Iterator[Item]:
+    """All items; of one id, the first is the one to read."""
+    if session.claude is None:
+        yield from (i for m in session.messages for i in _of_message(m))
+        return
+    store = Store.beside(session.path)
+    log, chain = session.claude
+    active = {e.uuid for e in chain.entries}
+    yield from _of_log(log, store, lambda entry: "active" if entry.uuid in active else "earlier")
+    yield from _of_store(store)
+    for source in _sources(log, stack):
+        yield from _of_log(source, Store.beside(source.path), lambda _entry: "source")
+        yield from _of_store(Store.beside(source.path))
+
+
+def _sources(log: Log, stack: ExitStack) -> Iterator[Log]:
+    """The transcripts that this one was made of, newest first, as far as they are there."""
+    seen = {log.path.resolve()}
+    for _ in range(MAX_SOURCES):
+        made_of = [p.record.source for p in find_records(log) if p.record]
+        path = next((Path(s.path) for s in made_of if Path(s.path).resolve() not in seen), None)
+        if path is None or not path.is_file():
+            return
+        try:
+            session = stack.enter_context(opened(session_file(path), whole=True))
+        except FoldmarkError:
+            return
+        if session.claude is None:
+            return
+        log = session.claude[0]
+        seen.add(path.resolve())
+        yield log
+
+
+def _of_store(store: Store) -> Iterator[Item]:
+    for body in store.bodies():
+        if body.kind not in ("image", "document"):
+            yield Item(body.id, body.kind, body.name, "stored", _body_reader(store, body))
+
+
+def _body_reader(store: Store, body: Body) -> Callable[[], str]:
+    def read() -> str:
+        try:
+            return store.read(body).decode("utf-8", "replace")
+        except FoldmarkError as error:
+            return f"[{error}]"
+
+    return read
+
+
+def _of_message(message: Message) -> Iterator[Item]:
+    for block in message.content:
+        if block.get("type") == "tool_result":
+            yield Item(str(block.get("tool_use_id")), "result", "", "active", lambda b=block: block_text(b))  # type: ignore[misc]
+    yield Item(message.uuid, message.kind, "", "active", lambda: "\n".join(map(_shown, message.content)))
+
+
+def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator[Item]:
+    """One item a tool result, and one a row for all else; of rows that stand twice, the last."""
+    names = {o.tool_id: o.tool_name for e in log.entries for o in e.outlines if o.tool_name}
+    last = {e.uuid: e for e in log.entries if e.type in ("user", "assistant")}
+    for entry in last.values():
+        raw = _raw_reader(log, entry)
+        if entry.type == "user":
+            for call in entry.tools:
+                read = _result_reader(log, store, entry, call)
+                yield Item(call, "result", names.get(call, ""), where(entry), read, raw)
+            if entry.tools:
+                continue
+        yield Item(entry.uuid, entry.type, "", where(entry), _row_reader(log, entry), raw)
+
+
+def _raw_reader(log: Log, entry: Entry) -> Callable[[], bytes]:
+    return lambda: log.raw(entry)
+
+
+def _row_reader(log: Log, entry: Entry) -> Callable[[], str]:
+    return lambda: "\n".join(map(_shown, _content(log.row(entry))))
+
+
+def _result_reader(log: Log, store: Store, entry: Entry, call: str) -> Callable[[], str]:
+    def read() -> str:
+        row = log.row(entry)
+        text = "\n".join(block_text(b) for b in _content(row) if b.get("tool_use_id") == call)
+        stored = _persisted(row)
+        if not stored:
+            return text
+        body = next((b for b in store.bodies() if b.file == stored), None)
+        if body is None:
+            return f"{text}\n[{call}: the stored output {stored} is gone; this is what is left of it]"
+        return _body_reader(store, body)()
+
+    return read
+
+
+def _persisted(row: dict[str, JSON]) -> str:
+    """The file that the client itself stored an output in, by its own record of it."""
+    result = row.get("toolUseResult")
+    path = result.get("persistedOutputPath") if isinstance(result, dict) else None
+    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) else ""
+
+
+def _content(row: dict[str, JSON]) -> list[Block]:
+    message = row.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+
+
+def _shown(block: Block) -> str:
+    """A block as text; of a call, its name and input."""
+    if block.get("type") == "tool_use":
+        given = block.get("input")
+        values = given.items() if isinstance(given, dict) else [("input", given)]
+        return "\n".join([f"{block.get('name')} {block.get('id')}", *(f"{key}: {value}" for key, value in values)])
+    return block_text(block)
