@@ -43,7 +43,7 @@ def demo(_args: list[str]) -> int:
     sample, out = "examples/session.jsonl", "build/demo/out"
     for step in (
         f"context {sample}",
-        f"compact {sample} --summarizer extractive --out {out}",
+        f"compact {sample} --out {out}",
         f"context {out}/*.jsonl",
     ):
         # No shell: the one file that stands for the pattern.
