@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -17,7 +18,7 @@ from core.compaction.restore import RestoreLimits
 from core.errors import FoldmarkError
 from core.service.compact import CompactResult, Guards, Target, compact
 from core.settings import Settings
-from core.summarizers.extractive import Extractive
+from core.summarizers import AUTO, SUMMARIZERS, make
 from core.transcript.projects import SessionFile
 
 _CHARS_PER_TOKEN = 3
@@ -45,6 +46,7 @@ class Span(click.ParamType[float]):
     "--keep", "keep_tokens", type=click.IntRange(min=0), metavar="TOKENS", help="Kept word for word at the end."
 )
 @click.option("--instructions", default="", metavar="TEXT", help="What the summary should pay attention to.")
+@click.option("--summarizer", type=click.Choice([AUTO, *SUMMARIZERS]), help="Who writes the summary.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
 @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
 @click.option(
@@ -61,6 +63,7 @@ def command(
     sessions: tuple[str, ...],
     keep_tokens: int | None,
     instructions: str,
+    summarizer: str | None,
     out_dir: Path | None,
     in_place: bool,
     if_over_tokens: int | None,
@@ -77,12 +80,12 @@ def command(
     """
     if in_place and out_dir:
         raise click.UsageError("--in-place and --out exclude each other", ctx)
-    settings = options.settings(keep_tokens=keep_tokens)
+    settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
     chosen = _options(settings, instructions, in_place)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
     files = options.find_all(ctx, sessions, settings.claude_dir)
-    work = [_Job(file, chosen, target, guards, settings.models_file) for file in files]
+    work = [_Job(file, settings.summarizer, chosen, target, guards, settings.models_file) for file in files]
     failed = 0
     with ui.progress("compacting", len(work)) as step:
         for job, outcome in _outcomes(work, jobs):
@@ -92,15 +95,20 @@ def command(
     return 1 if failed else 0
 
 
+@dataclass(frozen=True, slots=True)
 class _Job:
     """One transcript to compact, in this process or another."""
 
-    def __init__(self, file: SessionFile, chosen: Options, target: Target, guards: Guards, models: Path | None) -> None:
-        self.file, self.chosen, self.target, self.guards, self.models = file, chosen, target, guards, models
+    file: SessionFile
+    summarizer: str
+    chosen: Options
+    target: Target
+    guards: Guards
+    models_file: Path | None
 
     def __call__(self) -> CompactResult | FoldmarkError:
         try:
-            return compact(self.file, Extractive(), self.chosen, self.target, self.guards, self.models)
+            return compact(self.file, make(self.summarizer), self.chosen, self.target, self.guards, self.models_file)
         except FoldmarkError as error:
             return error
 

@@ -89,7 +89,7 @@ def context_report(
     return ContextReport(
         session=session.ref,
         tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
-        window=_window(size, model, window_tokens),
+        window=_window(size, model, window_tokens or (model.client_window_tokens if session.claude else None)),
         by_kind=_by_kind(parts, size),
         by_tool=_by_tool(parts, size, names),
         largest=_largest(parts, size, names),

@@ -99,7 +99,9 @@ class SearchResult(Result):
 def outputs(session: Session) -> OutputList:
     """All tool results and messages of an open session (read whole), oldest place first."""
     with ExitStack() as stack:
-        found = {item.id: item for item in _items(session, stack)}
+        found: dict[str, Item] = {}
+        for item in _items(session, stack):
+            found.setdefault(item.id, item)
         lines = [OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where) for i in found.values()]
     return OutputList(session=session.ref, outputs=lines)
 

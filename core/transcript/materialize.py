@@ -156,6 +156,10 @@ def _tail(writer: _Writer, chain: Chain) -> Iterator[dict[str, JSON]]:
             new = _user_row(writer, row, message)
         else:
             new = row if writer.plan.in_place else None
+        if new is None and writer.plan.in_place:
+            # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.
+            new = {**writer.envelope, "type": "system", "subtype": "informational", "level": "info", "isMeta": False}
+            new["content"] = "left out by a compaction"
         if new is not None:
             yield writer.put(new, entry.uuid, _time(entry.timestamp))
 
