@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from core.context.dialect import NEWEST, Dialect
 from core.model import JSON, Block, Kind, Message, Role, tool_results
@@ -22,14 +23,17 @@ _REMINDER = "<system-reminder>\n{}\n</system-reminder>"
 
 
 def messages_of(log: Log, chain: Chain, dialect: Dialect = NEWEST) -> tuple[Message, ...]:
-    """The active rows as messages: one for each user row, one for each response, its rows joined in file order."""
+    """The active rows as messages: one for each user row, one for each response, its rows joined in file order.
+
+    Thinking without a signature is left out: the API refuses it.
+    """
     out: list[Message] = []
     place: dict[str, int] = {}
     loaded: set[str] = set()
     for entry in _in_sending_order(chain.entries) if dialect.results_in_file_order else chain.entries:
         if entry.type not in CHAIN_TYPES or entry.api_error:
             continue
-        row = log.row(entry)
+        row = log.body(entry)
         loaded |= _loaded_tools(row)
         message = _message(entry, row, dialect)
         if message is None:
@@ -47,16 +51,18 @@ def messages_of(log: Log, chain: Chain, dialect: Dialect = NEWEST) -> tuple[Mess
 
 
 def _in_sending_order(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The results of one response in file order (the chain has those off the direct path first)."""
+    """Parallel results of one response in file order (the chain has those off the direct path first)."""
     response = {t: e.response_id for e in entries if e.type == "assistant" for t in e.tools}
     slots: dict[str, list[int]] = {}
     for at, entry in enumerate(entries):
         if entry.type == "user" and entry.tools and (key := response.get(entry.tools[0])):
             slots.setdefault(key, []).append(at)
     out = list(entries)
-    for taken in slots.values():
-        for at, entry in zip(taken, sorted((entries[k] for k in taken), key=lambda e: e.offset), strict=True):
-            out[at] = entry
+    for places in slots.values():
+        results = [entries[k] for k in places]
+        if any(after.parent != before.uuid for before, after in pairwise(results)):
+            for at, entry in zip(places, sorted(results, key=lambda e: e.offset), strict=True):
+                out[at] = entry
     return out
 
 
@@ -68,8 +74,9 @@ def _message(entry: Entry, row: dict[str, JSON], dialect: Dialect) -> Message | 
     message = row.get("message")
     blocks = _blocks(message.get("content") if isinstance(message, dict) else None)
     if entry.type == "assistant":
-        if not blocks and isinstance(message, dict) and message.get("content") == []:
+        if isinstance(message, dict) and message.get("content") == []:
             blocks = _text("(no content)")
+        blocks = tuple(b for b in blocks if b.get("type") != "thinking" or b.get("signature"))
         return Message(
             "assistant", "response", blocks, (entry.uuid,), entry.response_id, entry.model, entry.usage, entry.timestamp
         )
@@ -119,7 +126,11 @@ def _known_references(block: Block, loaded: set[str]) -> Block:
     content = block.get("content")
     if block.get("type") != "tool_result" or not isinstance(content, list):
         return block
-    kept = [c for c in content if not (isinstance(c, dict) and c.get("type") == "tool_reference" and c.get("tool_name") not in loaded)]
+    kept = [
+        c
+        for c in content
+        if not (isinstance(c, dict) and c.get("type") == "tool_reference" and c.get("tool_name") not in loaded)
+    ]
     return {**block, "content": kept}
 
 
@@ -172,11 +183,13 @@ def _blocks(content: JSON) -> tuple[Block, ...]:
 
 def _joined(a: Message, b: Message) -> Message:
     usage = b.usage if b.usage and b.usage.total_tokens else a.usage
-    return Message(a.role, a.kind, a.content + b.content, a.uuids + b.uuids, a.response_id, a.model or b.model, usage, b.timestamp)
+    return Message(
+        a.role, a.kind, a.content + b.content, a.uuids + b.uuids, a.response_id, a.model or b.model, usage, b.timestamp
+    )
 
 
 def api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list[dict[str, JSON]]:
-    """The messages as the API takes them: pairs whole, results right behind their calls, no empty text, roles alternating.
+    """The messages as the API takes them: pairs whole, results behind their calls, no empty text, roles alternating.
 
     A call without a result in the middle is left out, at the end it gets an error result; a result without a call
     is left out.  System messages (state changes) stand in their place.
@@ -213,7 +226,10 @@ def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Rol
                 answers[call] = results.get(call) or _interrupted(call)
             blocks.append(block)
         yield "assistant", blocks
-        yield "user", [b for c, b in results.items() if c in answers] + [b for c, b in answers.items() if c not in results]
+        yield (
+            "user",
+            [b for c, b in results.items() if c in answers] + [b for c, b in answers.items() if c not in results],
+        )
 
 
 def _open_end(messages: Sequence[Message]) -> int | None:

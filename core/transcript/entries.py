@@ -1,22 +1,23 @@
 """One row of a Claude Code transcript: its header decoded, its body left on disk.
 
 A 500 MB file has some 80,000 rows; only what a chain, a leaf or a size needs is kept of each.  Bodies are read
-again when a message is built (`Log.row`).
+again when a message is built (`Log.row`, `Log.body`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Raw
 
+from core.errors import Damaged
 from core.model import JSON, Usage
 from core.transcript.decode import decode_json
-from core.transcript.outline import BlockHead, BlockOutline, outline_content
+from core.transcript.outline import BlockHead, BlockOutline, outline_blocks, outline_content, outline_heads
 
 CHAIN_TYPES = frozenset({"user", "assistant", "attachment", "system"})
 """Row types that the client puts on the parent chain; any other row with a uuid is only passed through as a parent."""
-
-_EMPTY = Raw(b"")
 
 
 class _UsageHead(msgspec.Struct, gc=False):
@@ -30,7 +31,7 @@ class _UsageHead(msgspec.Struct, gc=False):
 class _MessageHead(msgspec.Struct, gc=False):
     id: str | None = None
     model: str | None = None
-    content: Raw = _EMPTY
+    content: list[BlockHead] | str | None = None
     usage: _UsageHead | None = None
 
 
@@ -77,122 +78,181 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_boundary(self) -> bool:
         """A compaction's boundary: the one row that cuts the history."""
-        return self.type == "system" and self.subtype == "compact_boundary"
+        return self.subtype == "compact_boundary" and self.type == "system"
 
     @property
     def on_chain(self) -> bool:
+        """Whether the row can be a link of the conversation."""
         return self.type in CHAIN_TYPES and bool(self.uuid)
 
 
+class _ContentHead(msgspec.Struct, frozen=True, gc=False):
+    content: Raw = Raw()
+
+
+class _ContentRow(msgspec.Struct, gc=False):
+    message: _ContentHead = _ContentHead()
+
+
 _decode_row = msgspec.json.Decoder(_RowHead).decode
-_decode_blocks = msgspec.json.Decoder(list[BlockHead]).decode
+_decode_content = msgspec.json.Decoder(_ContentRow).decode
 
 
-def decode_entry(raw: bytes, offset: int) -> Entry | None:
-    """The header of a row, or None for a JSON value that is no row (null, a list, {}); `Damaged` if it is no JSON."""
+def decode_entry(raw: bytes | bytearray | memoryview, offset: int) -> Entry | None:
+    """The header of a row, or None for a JSON value that is no row (null, a list, {}).
+
+    A field of the wrong type counts as missing.  Raises `Damaged` if the bytes are no JSON.
+    """
+    size = len(raw)
     try:
         head = _decode_row(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _decode_oddly_typed(raw, offset)
-    return _entry(head, raw, offset)
-
-
-def _decode_oddly_typed(raw: bytes, offset: int) -> Entry | None:
-    """A row with a field of the wrong type: the field is left out, the rest is read."""
-    value = decode_json(raw)
-    if not isinstance(value, dict):
-        return None
-    kept: dict[str, JSON] = {}
-    for key, item in value.items():
-        try:
-            msgspec.convert({key: item}, _RowHead)
-        except (msgspec.ValidationError, RecursionError):
-            item = _sane_message(item) if key == "message" and isinstance(item, dict) else None
-        kept[key] = item
-    clean = msgspec.json.encode(kept)
-    return _entry(_decode_row(clean), raw, offset)
-
-
-def _sane_message(message: dict[str, JSON]) -> JSON:
-    kept: dict[str, JSON] = {}
-    for key, item in message.items():
-        try:
-            msgspec.convert({key: item}, _MessageHead)
-        except msgspec.ValidationError:
-            continue
-        kept[key] = item
-    return kept
-
-
-def _entry(head: _RowHead, raw: bytes, offset: int) -> Entry | None:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        value = decode_json(bytes(raw))
+        if not isinstance(value, dict):
+            return None
+        raw = msgspec.json.encode(_sane_row(value))
+        head = _decode_row(raw)
     if not head.type:
         return None
-    message = head.message
-    if message is None or head.type not in ("user", "assistant"):
-        return Entry(
-            offset,
-            len(raw),
-            head.type,
-            head.subtype or "",
-            head.uuid or "",
-            head.parent or "",
-            head.timestamp or "",
-            bool(head.sidechain),
-            bool(head.meta),
-            leaf=head.leaf or "",
-        )
-    blocks = block_heads(message.content)
-    tools = tuple(
-        b.id if head.type == "assistant" else b.tool_use_id for b in blocks if b.type in ("tool_use", "tool_result")
-    )
+    if head.message is not None and head.type in ("user", "assistant"):
+        return _with_message(head, head.message, offset, size, raw)
     return Entry(
         offset,
-        len(raw),
+        size,
         head.type,
         head.subtype or "",
         head.uuid or "",
         head.parent or "",
         head.timestamp or "",
-        bool(head.sidechain),
-        bool(head.meta),
-        bool(head.summary),
-        bool(head.api_error),
-        "",
-        (message.id or "") if head.type == "assistant" else "",
-        message.model or "",
-        _usage(message.usage),
-        tools,
-        outline_content(bytes(message.content), blocks),
+        head.sidechain or False,
+        head.meta or False,
+        leaf=head.leaf or "",
     )
 
 
-def block_heads(content: Raw) -> tuple[BlockHead, ...]:
-    """The heads of a message's content; a string counts as one text block, anything unreadable as none."""
-    raw = bytes(content)
-    if raw[:1] == b'"':
-        return (BlockHead("text", text=content),)
-    if raw[:1] != b"[":
-        return ()
-    try:
-        return tuple(_decode_blocks(raw))
-    except msgspec.DecodeError:
-        return tuple(_odd_blocks(raw))
+def _with_message(
+    head: _RowHead, message: _MessageHead, offset: int, size: int, raw: bytes | bytearray | memoryview
+) -> Entry:
+    spoken = head.type == "assistant"
+    content = message.content
+    tools: tuple[str, ...] = ()
+    outlines: tuple[BlockOutline, ...] = ()
+    if isinstance(content, list):
+        if spoken:
+            tools = tuple([b.id for b in content if b.type == "tool_use"])
+        else:
+            tools = tuple([b.tool_use_id for b in content if b.type == "tool_result"])
+        measured = outline_heads(content)
+        outlines = outline_content(bytes(_decode_content(raw).message.content)) if measured is None else measured
+    elif content is not None:
+        outlines = outline_blocks([{"type": "text", "text": content}])
+    return Entry(
+        offset,
+        size,
+        head.type,
+        head.subtype or "",
+        head.uuid or "",
+        head.parent or "",
+        head.timestamp or "",
+        head.sidechain or False,
+        head.meta or False,
+        head.summary or False,
+        head.api_error or False,
+        "",
+        (message.id or "") if spoken else "",
+        message.model or "",
+        _usage(message.usage) if message.usage else None,
+        tools,
+        outlines,
+    )
 
 
-def _odd_blocks(raw: bytes) -> list[BlockHead]:
-    heads = []
-    for item in msgspec.json.decode(raw, type=list[Raw]):
-        try:
-            heads.append(msgspec.json.decode(item, type=BlockHead))
-        except msgspec.DecodeError:
-            continue
-    return heads
-
-
-def _usage(head: _UsageHead | None) -> Usage | None:
-    if head is None:
-        return None
-    hour = (head.cache_creation or {}).get("ephemeral_1h_input_tokens", 0)
+def _usage(head: _UsageHead) -> Usage:
+    hour = head.cache_creation.get("ephemeral_1h_input_tokens", 0) if head.cache_creation else 0
     return Usage(
         head.input_tokens, head.cache_creation_input_tokens, head.cache_read_input_tokens, head.output_tokens, hour
     )
+
+
+_TEXT, _FLAG = (str,), (bool,)
+_ROW_FIELDS: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("type", "subtype", "uuid", "parentUuid", "leafUuid", "timestamp"), _TEXT),
+    **dict.fromkeys(("isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage"), _FLAG),
+}
+_MESSAGE_FIELDS = dict.fromkeys(("id", "model"), _TEXT)
+_BLOCK_FIELDS = dict.fromkeys(("type", "id", "name", "tool_use_id"), _TEXT)
+_BODY_FIELDS = ("text", "thinking", "signature", "content", "input", "source")
+_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_MAX_COUNT = 1 << 53
+
+
+def _sane_row(row: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The header fields of a row that have the right type."""
+    kept = _typed(row, _ROW_FIELDS)
+    message = row.get("message")
+    if isinstance(message, dict):
+        kept["message"] = _sane_message(message)
+    return kept
+
+
+def _sane_message(message: Mapping[str, JSON]) -> dict[str, JSON]:
+    kept = _typed(message, _MESSAGE_FIELDS)
+    content, usage = message.get("content"), message.get("usage")
+    if isinstance(content, str):
+        kept["content"] = content
+    elif isinstance(content, list):
+        kept["content"] = [_sane_block(b) for b in content if isinstance(b, dict)]
+    if isinstance(usage, dict):
+        lifetimes = usage.get("cache_creation")
+        hour = _counts(lifetimes, ("ephemeral_1h_input_tokens",)) if isinstance(lifetimes, dict) else None
+        kept["usage"] = {**_counts(usage, _COUNTS), "cache_creation": hour}
+    return kept
+
+
+def _sane_block(block: Mapping[str, JSON]) -> dict[str, JSON]:
+    return _typed(block, _BLOCK_FIELDS) | {key: block[key] for key in _BODY_FIELDS if key in block}
+
+
+def _typed(value: Mapping[str, JSON], fields: Mapping[str, tuple[type, ...]]) -> dict[str, JSON]:
+    return {key: value[key] for key, types in fields.items() if isinstance(value.get(key), types)}
+
+
+def _counts(value: Mapping[str, JSON], keys: tuple[str, ...]) -> dict[str, JSON]:
+    numbers = {key: value.get(key) for key in keys}
+    return {k: n for k, n in numbers.items() if isinstance(n, int) and not isinstance(n, bool) and abs(n) <= _MAX_COUNT}
+
+
+class _Body(msgspec.Struct, gc=False):
+    message: object = None
+    content: object = None
+    attachment: object = None
+    rendered: object = None
+    rendered_role: object = msgspec.field(default=None, name="renderedRole")
+    origin: object = None
+    own_note: object = msgspec.field(default=None, name="ownNote")
+    display_only: object = msgspec.field(default=None, name="isDisplayOnly")
+    compact: object = msgspec.field(default=None, name="compactMetadata")
+    logical_parent: object = msgspec.field(default=None, name="logicalParentUuid")
+
+
+_BODY_NAMES = tuple(f.encode_name for f in msgspec.structs.fields(_Body))
+_decode_body = msgspec.json.Decoder(_Body).decode
+
+
+def decode_body(raw: bytes) -> dict[str, JSON]:
+    """What a message is made of: a row without its `toolUseResult`, which is never sent and often most of it.
+
+    Raises `Damaged` if the bytes are no JSON object.
+    """
+    try:
+        return dict(zip(_BODY_NAMES, msgspec.structs.astuple(_decode_body(raw)), strict=True))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return decode_row(raw)
+
+
+def decode_row(raw: bytes) -> dict[str, JSON]:
+    """A row, all of it; bad bytes and lone surrogates are U+FFFD.  Raises `Damaged` if it is no JSON object."""
+    value = decode_json(raw)
+    if not isinstance(value, dict):
+        raise Damaged("a JSON value that is no row")
+    return value

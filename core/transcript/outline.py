@@ -77,13 +77,11 @@ _decode_head = msgspec.json.Decoder(BlockHead).decode
 _decode_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def outline_content(content: bytes, heads: Sequence[BlockHead] | None = None) -> tuple[BlockOutline, ...]:
-    """The outlines of a message's raw `content` (a JSON string or list); `heads` of it save decoding it again.
+def outline_content(content: bytes) -> tuple[BlockOutline, ...]:
+    """The outlines of a message's raw `content`, a JSON string or list.
 
     Anything that is neither counts as one unknown block by the length of its JSON; null and nothing as no block.
     """
-    if heads is not None and all(head.type in _FROM_HEAD for head in heads):
-        return tuple([_FROM_HEAD[head.type](head) for head in heads])
     if content[:1] == b'"':
         return (_of_text("text", content),)
     try:
@@ -91,6 +89,14 @@ def outline_content(content: bytes, heads: Sequence[BlockHead] | None = None) ->
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _of_damaged(content)
     return tuple([_of_raw_block(bytes(raw)) for raw in raws])
+
+
+def outline_heads(heads: Sequence[BlockHead]) -> tuple[BlockOutline, ...] | None:
+    """The outlines of blocks whose heads are decoded; None where one is of an unknown type: that takes its bytes."""
+    try:
+        return tuple([_FROM_HEAD[head.type](head) for head in heads])
+    except KeyError:
+        return None
 
 
 def _of_damaged(content: bytes) -> tuple[BlockOutline, ...]:

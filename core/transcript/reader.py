@@ -1,44 +1,44 @@
-"""From a file to its entries: by bytes, in batches, never line by line, never the whole file in memory.
+"""From a file to its entries: backwards from its end, in batches, never line by line, never all of it in memory.
 
-A transcript is read either whole, or (when it is large) from its last compact boundary on: that is all that the
-next request needs, however long the history before it is.
+Of a large file nothing is read before the last compact boundary: that is all that the next request needs, however
+long the history before it is.  The client does the same (measured: it skips what is before the last boundary in
+files of more than 5 MiB, but for rows that the boundary names as kept).
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from core.errors import Damaged, InputError
+from core.errors import Changed, Damaged, InputError
 from core.model import JSON
-from core.transcript.decode import decode_json
-from core.transcript.entries import Entry, decode_entry
-from core.transcript.recover import Finding, FindingKind, records_in
+from core.transcript.entries import Entry, decode_body, decode_row
+from core.transcript.findings import Finding
+from core.transcript.scanner import Scan, first_record_line, scan
 
+WHOLE_BYTES = 5 << 20
+"""Up to this size a file is always read whole: by the client, and so here."""
 BATCH_BYTES = 1 << 20
 """What is read and parsed at a time."""
-WHOLE_BYTES = 8 << 20
-"""Up to this size a file is always read whole: 20 ms, and line numbers and old history come with it."""
-_PRETTY_LINES = 20_000
-"""How many lines a record that is spread over several lines may have."""
-_BOUNDARY = b'"compact_boundary"'
+_LONGEST_BYTES = 64 << 20
+"""A batch is doubled while no record begins in it, up to this size; then any line will do."""
 
 
 @dataclass(slots=True)
 class Log:
     """The entries of a transcript in file order, and the open file that their bodies are read from.
 
-    `start` is the byte offset of the first entry that was looked at: 0, or the last boundary's.
+    A snapshot: what is appended later is not part of it.  `start` is the byte offset from which on the file was
+    read: 0, or that of the first row that the last boundary leaves.
     """
 
     path: Path
     file: BinaryIO
     size: int
-    start: int
+    start: int = 0
     entries: list[Entry] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
@@ -47,28 +47,37 @@ class Log:
         """Whether the file was read from its first byte."""
         return self.start == 0
 
+    @property
+    def large(self) -> bool:
+        """Whether rows before the last boundary are out of reach for the client."""
+        return self.size > WHOLE_BYTES
+
     def raw(self, entry: Entry) -> bytes:
         """The bytes of a row, exactly as in the file."""
         return os.pread(self.file.fileno(), entry.size, entry.offset)
 
     def row(self, entry: Entry) -> dict[str, JSON]:
-        """A row, decoded; bad bytes and lone surrogates are U+FFFD."""
-        value = decode_json(_clean(self.raw(entry)))
-        assert isinstance(value, dict)
-        return value
+        """A row, decoded; bad bytes and lone surrogates are U+FFFD.
 
-    def line_of(self, offset: int) -> int:
-        """The physical line number (from 1) of a byte offset; costs a pass over what is before it."""
-        count, at = 1, 0
-        while at < offset:
-            chunk = os.pread(self.file.fileno(), min(BATCH_BYTES, offset - at), at)
-            if not chunk:
-                break
-            count += chunk.count(b"\n")
-            at += len(chunk)
-        return count
+        Raises `Changed` when the row is not in the file any more.
+        """
+        try:
+            return decode_row(self.raw(entry))
+        except Damaged:
+            raise self._changed() from None
+
+    def body(self, entry: Entry) -> dict[str, JSON]:
+        """What a message is made of: as `row`, but only the fields that count for a view."""
+        try:
+            return decode_body(self.raw(entry))
+        except Damaged:
+            raise self._changed() from None
+
+    def _changed(self) -> Changed:
+        return Changed(f"{self.path}: the file was rewritten while it was read", "run the command again")
 
     def close(self) -> None:
+        """Bodies cannot be read any more."""
         self.file.close()
 
     def __enter__(self) -> Log:
@@ -78,132 +87,20 @@ class Log:
         self.close()
 
 
-class Scanner:
-    """Takes the bytes of a transcript piece by piece and holds its entries and findings."""
-
-    def __init__(self, offset: int = 0) -> None:
-        self.entries: list[Entry] = []
-        self.findings: list[Finding] = []
-        self._at = offset
-        self._rest: list[bytes] = []
-        self._open: list[bytes] = []
-        self._open_at = 0
-
-    def feed(self, chunk: bytes) -> None:
-        head, end, tail = chunk.rpartition(b"\n")
-        if not end:
-            self._rest.append(chunk)
-            return
-        lines = b"".join([*self._rest, head]).split(b"\n")
-        self._rest = [tail] if tail else []
-        for line in lines:
-            self._line(line)
-            self._at += len(line) + 1
-
-    def close(self) -> None:
-        """The end of the file: what is left is a last line without a line end, whole or torn."""
-        last = b"".join(self._rest)
-        self._rest = []
-        before = len(self.entries)
-        if last.strip(b" \t\r\0"):
-            self._line(last, last=True)
-            kind: FindingKind = "no-final-newline" if len(self.entries) > before else "torn-tail"
-            self._note(
-                kind, "the last line has no line end" if kind == "no-final-newline" else "the last record is cut"
-            )
-        if self._open:
-            self._give_up_open()
-
-    def _line(self, line: bytes, last: bool = False) -> None:
-        if self._open:
-            self._continue_open(line)
-            return
-        try:
-            entry = decode_entry(line, self._at)
-        except Damaged:
-            self._damaged(line, last)
-            return
-        if entry:
-            self.entries.append(entry)
-        else:
-            self._note("not-a-row", "a JSON value that is no row")
-
-    def _damaged(self, line: bytes, last: bool) -> None:
-        clean = _clean(line)
-        if not clean.strip():
-            if clean != line.strip(b" \t\r"):
-                self._note("garbage-line", "NUL bytes")
-            return
-        if clean.strip() == b"{":
-            self._open, self._open_at = [line], self._at
-            return
-        if self._records(line, clean, last):
-            return
-        if not last:
-            self._note("garbage-line", f"{len(line)} bytes that are no record")
-
-    def _records(self, line: bytes, clean: bytes, last: bool) -> bool:
-        spans = (
-            records_in(line)
-            if clean == line
-            else records_in(line.replace(b"\0", b" ").replace(b"\xef\xbb\xbf", b"   "))
-        )
-        rows = [(a, e) for a, b in spans if (e := _try_entry(line[a:b], self._at + a))]
-        self.entries += [e for _, e in rows]
-        whole = bool(spans) and not line[spans[-1][1] :].strip(b" \t\r\0")
-        covered = sum(b - a for a, b in spans) >= len(clean.strip()) - 2 * len(spans)
-        if len(spans) > 1 and covered:
-            self._note("joined-line", f"{len(spans)} records on one line")
-        elif not covered and whole:
-            self._note("spliced-line", "a cut record, and a whole one behind it on the same line")
-        return bool(rows) and whole
-
-    def _continue_open(self, line: bytes) -> None:
-        self._open.append(line)
-        if line.rstrip(b" \t\r") == b"}":
-            raw = b"\n".join(self._open)
-            entry = _try_entry(raw, self._open_at)
-            if entry:
-                self.entries.append(entry)
-                self._note("pretty-printed", f"a record over {len(self._open)} lines", self._open_at)
-                self._open = []
-                return
-        if line.startswith(b'{"') or len(self._open) > _PRETTY_LINES:
-            self._give_up_open()
-            self._line(line)
-
-    def _give_up_open(self) -> None:
-        self._note("garbage-line", f"{len(self._open)} lines that are no record", self._open_at)
-        self._open = []
-
-    def _note(self, kind: FindingKind, message: str, offset: int | None = None) -> None:
-        self.findings.append(Finding(kind, self._at if offset is None else offset, message))
-
-
-def _clean(raw: bytes) -> bytes:
-    """Without what a crash or an editor leaves around a record: NUL bytes, a byte-order mark, a carriage return."""
-    return raw.replace(b"\0", b"").removeprefix(b"\xef\xbb\xbf").rstrip(b"\r")
-
-
-def _try_entry(raw: bytes, offset: int) -> Entry | None:
-    try:
-        return decode_entry(raw, offset)
-    except Damaged:
-        return None
-
-
 def open_log(path: Path, whole: bool = False) -> Log:
-    """Opens a transcript and reads its entries: all of them, or those from the last boundary on.
+    """Opens a transcript and reads its entries: all of them, or those that the next request can be made of.
 
-    Raises `InputError` when the file cannot be opened.
+    Raises `InputError` when the file cannot be read.
     """
     log = _open(path)
-    if not whole and log.size > WHOLE_BYTES:
-        log.start = last_boundary(log)
-    scanner = Scanner(log.start)
-    for chunk in _chunks(log):
-        scanner.feed(chunk)
-    return _filled(log, scanner)
+    backwards = _Backwards(log.size, whole or not log.large)
+    try:
+        while batch := backwards.wanted():
+            backwards.take(os.pread(log.file.fileno(), batch[1] - batch[0], batch[0]))
+    except OSError as error:
+        log.close()
+        raise _unreadable(path, error) from None
+    return backwards.into(log)
 
 
 async def aopen_log(path: Path, whole: bool = False) -> Log:
@@ -211,66 +108,95 @@ async def aopen_log(path: Path, whole: bool = False) -> Log:
     import aiofiles
 
     log = await asyncio.to_thread(_open, path)
-    if not whole and log.size > WHOLE_BYTES:
-        log.start = await asyncio.to_thread(last_boundary, log)
-    scanner = Scanner(log.start)
-    async with aiofiles.open(path, "rb") as file:
-        await file.seek(log.start)
-        left = log.size - log.start
-        while left and (chunk := await file.read(min(BATCH_BYTES, left))):
-            await asyncio.to_thread(scanner.feed, chunk)
-            left -= len(chunk)
-    return _filled(log, scanner)
+    backwards = _Backwards(log.size, whole or not log.large)
+    try:
+        async with aiofiles.open(path, "rb") as file:
+            while batch := backwards.wanted():
+                await file.seek(batch[0])
+                await asyncio.to_thread(backwards.take, await file.read(batch[1] - batch[0]))
+    except OSError as error:
+        log.close()
+        raise _unreadable(path, error) from None
+    return backwards.into(log)
 
 
 def _open(path: Path) -> Log:
     try:
         file = path.open("rb")
+        return Log(path, file, os.fstat(file.fileno()).st_size)
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}", "check the path and who may read it") from None
-    return Log(path, file, os.fstat(file.fileno()).st_size, 0)
+        raise _unreadable(path, error) from None
 
 
-def _filled(log: Log, scanner: Scanner) -> Log:
-    scanner.close()
-    log.entries, log.findings = scanner.entries, scanner.findings
-    return log
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"{path}: {error.strerror}", "check the path and who may read it")
 
 
-def _chunks(log: Log) -> Iterator[bytes]:
-    at = log.start
-    while at < log.size and (chunk := os.pread(log.file.fileno(), min(BATCH_BYTES, log.size - at), at)):
-        yield chunk
-        at += len(chunk)
+class _Backwards:
+    """Says which bytes to read next, takes them, and stops when the rows after the last boundary are complete."""
+
+    def __init__(self, size: int, whole: bool) -> None:
+        self._size = self._end = size
+        self._whole = whole
+        self._batch = BATCH_BYTES
+        self._scans: list[Scan] = []
+        self._boundary: Entry | None = None
+        self._kept: frozenset[str] = frozenset()
+        self._missing: set[str] = set()
+        """Rows that the boundary keeps and that were not met yet."""
+
+    def wanted(self) -> tuple[int, int] | None:
+        """The bytes to read next, from and to; None when it is enough."""
+        if not self._end or (self._boundary and not self._missing):
+            return None
+        return max(0, self._end - self._batch), self._end
+
+    def take(self, data: bytes) -> None:
+        """The bytes that were wanted.  Raises `Changed` when there are fewer."""
+        at = max(0, self._end - self._batch)
+        if len(data) < self._end - at:
+            raise Changed("the file became shorter while it was read", "run the command again")
+        first = first_record_line(data, len(data) - 1, self._batch > _LONGEST_BYTES) if at else 0
+        if first is None:
+            self._batch *= 2
+            return
+        found = scan(data, first, at, last=self._end == self._size)
+        self._scans.append(found)
+        self._end, self._batch = at + first, BATCH_BYTES
+        if not self._whole:
+            self._look_for_boundary(found, data, at)
+
+    def _look_for_boundary(self, found: Scan, data: bytes, at: int) -> None:
+        if self._boundary is None:
+            # A sidechain's boundary says nothing about the main conversation.
+            boundaries = (e for e in reversed(found.entries) if e.is_boundary and e.uuid and not e.sidechain)
+            self._boundary = next(boundaries, None)
+            if self._boundary:
+                begin = self._boundary.offset - at
+                self._kept = frozenset(kept_uuids(decode_body(data[begin : begin + self._boundary.size])))
+                self._missing = set(self._kept)
+                for scanned in self._scans[:-1]:
+                    self._missing.difference_update(e.uuid for e in scanned.entries)
+        self._missing.difference_update(e.uuid for e in found.entries)
+
+    def into(self, log: Log) -> Log:
+        """The log with what was read."""
+        entries = [entry for scanned in reversed(self._scans) for entry in scanned.entries]
+        if self._boundary and not self._missing:
+            last_places = {e.uuid: e.offset for e in entries if e.uuid in self._kept}
+            log.start = min([self._boundary.offset, *last_places.values()])
+        log.entries = [e for e in entries if e.offset >= log.start] if log.start else entries
+        log.findings = [f for s in reversed(self._scans) for f in s.findings if f.offset >= log.start]
+        return log
 
 
-def last_boundary(log: Log) -> int:
-    """The byte offset of the row of the last compact boundary, found from the end; 0 when there is none."""
-    fd, end, carry = log.file.fileno(), log.size, b""
-    while end > 0:
-        start = max(0, end - BATCH_BYTES)
-        block = os.pread(fd, end - start, start) + carry
-        at = len(block)
-        while (at := block.rfind(_BOUNDARY, 0, at)) >= 0:
-            if (row := _boundary_row(fd, start + at, log.size)) is not None:
-                return row
-        carry = block[: len(_BOUNDARY) - 1]
-        end = start
-    return 0
-
-
-def _boundary_row(fd: int, at: int, size: int) -> int | None:
-    """The offset of the row around `at`, if that row is a boundary (the words may stand in a row's content too)."""
-    begin = _line_start(fd, at)
-    raw = os.pread(fd, min(_LINE_BYTES, size - begin), begin).partition(b"\n")[0]
-    entry = _try_entry(raw, begin)
-    return begin if entry and entry.is_boundary else None
-
-
-_LINE_BYTES = 64 << 10
-"""A boundary's row is about 1 KB, with a long list of kept rows some 20 KB; a longer row is none."""
-
-
-def _line_start(fd: int, at: int) -> int:
-    begin = max(0, at - _LINE_BYTES)
-    return begin + os.pread(fd, at - begin, begin).rfind(b"\n") + 1
+def kept_uuids(boundary: dict[str, JSON]) -> list[str]:
+    """The ids of the rows that a boundary keeps, in order; of a mere segment its first and its last."""
+    metadata = boundary.get("compactMetadata")
+    if not isinstance(metadata, dict):
+        return []
+    named, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
+    listed = named.get("uuids") if isinstance(named, dict) else None
+    if not isinstance(listed, list):
+        listed = [segment.get("headUuid"), segment.get("tailUuid")] if isinstance(segment, dict) else []
+    return [uuid for uuid in listed if isinstance(uuid, str)]

@@ -1,33 +1,16 @@
-"""What can be read of a line that is no JSON: joined records, a cut record, a record over several lines."""
+"""What can be read of a line that is no JSON: joined records, a record behind a cut one."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
-from typing import Literal
-
-FindingKind = Literal[
-    "joined-line", "spliced-line", "torn-tail", "garbage-line", "not-a-row", "pretty-printed", "bad-bytes",
-    "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "unpaired-call", "orphan-result", "duplicate-call",
-    "history-not-in-file", "preserved-not-in-file", "long-line", "unsigned-thinking", "no-final-newline",
-]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong with a file: where (byte offset), what, and how it was read all the same."""
-
-    kind: FindingKind
-    offset: int
-    message: str
-
 
 _scan = json.JSONDecoder(strict=False).raw_decode
 _RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid)"')
 """How a record of the client begins: what is looked for behind a cut record."""
-_ATTEMPTS = 64
-"""Starts that are tried behind a cut record; each costs at most one pass over the line."""
+_NO_BLANK = re.compile(r"[^ \t\r]")
+_PASSES = 4
+"""How often the characters of a line may be gone over in search of a record: hostile lines have a start everywhere."""
 
 
 def records_in(line: bytes) -> list[tuple[int, int]]:
@@ -38,34 +21,31 @@ def records_in(line: bytes) -> list[tuple[int, int]]:
     positions are byte positions: the structure of JSON is ASCII.
     """
     text = line.decode("latin-1")
-    found, at = _run(text, 0)
-    if at >= len(text):
-        return found
-    for attempt, start in enumerate(_RECORD_START.finditer(text, at + 1)):
-        more, end = _run(text, start.start())
-        if end >= len(text):
+    found, at, _ = _run(text, 0)
+    left = _PASSES * len(text)
+    for start in _RECORD_START.finditer(text, at + 1):
+        more, end, seen = _run(text, start.start())
+        if end == len(text):
             return found + more
-        if attempt == _ATTEMPTS:
+        left -= seen - start.start() + 1
+        if left < 0:
             break
     return found
 
 
-def _run(text: str, at: int) -> tuple[list[tuple[int, int]], int]:
-    """The objects that follow each other from `at`, and where that ends (the length of the text: all was read)."""
-    found = []
-    while (at := _skip_blank(text, at)) < len(text):
+def _run(text: str, at: int) -> tuple[list[tuple[int, int]], int, int]:
+    """The objects that follow each other from `at`, where that ends (at the end: all was read), how far was looked."""
+    found: list[tuple[int, int]] = []
+    while (match := _NO_BLANK.search(text, at)) is not None:
+        at = match.start()
+        if text[at] != "{":
+            return found, at, at
         try:
             _, end = _scan(text, at)
+        except json.JSONDecodeError as error:
+            return found, at, len(text) if error.msg.startswith("Unterminated") else error.pos
         except (ValueError, RecursionError):
-            break
-        if text[at] != "{":
-            break
+            return found, at, len(text)
         found.append((at, end))
         at = end
-    return found, at
-
-
-def _skip_blank(text: str, at: int) -> int:
-    while at < len(text) and text[at] in " \t\r\0":
-        at += 1
-    return at
+    return found, len(text), len(text)

@@ -1,0 +1,36 @@
+"""What can be wrong with a transcript, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+FindingKind: TypeAlias = Literal[
+    "joined-line", "spliced-line", "torn-tail", "garbage-line", "not-a-row", "pretty-printed", "bad-bytes",
+    "no-final-newline", "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "no-message",
+    "unpaired-call", "orphan-result", "duplicate-call", "unsigned-thinking",
+    "history-not-in-file", "preserved-not-in-file", "long-line",
+]  # fmt: skip
+"""joined-line: whole records without a line end between them.  spliced-line: a cut record with a whole one behind it.
+torn-tail: the last record is cut.  garbage-line: bytes that are no record.  not-a-row: JSON, but no row.
+pretty-printed: one record over several lines.  bad-bytes: no UTF-8, NUL bytes, a byte-order mark, half a surrogate.
+duplicate-uuid: two rows of one id, no compaction between them.  no-message: a user or assistant row without content.
+unpaired-call, orphan-result: the other half is nowhere in the file.  duplicate-call: one id for two calls.
+history-not-in-file, preserved-not-in-file: what a compaction refers to is not there.  long-line: over a megabyte."""
+
+NOTES: frozenset[FindingKind] = frozenset({"history-not-in-file", "preserved-not-in-file", "long-line"})
+"""Kinds that are worth knowing, but no damage: nothing that was in the file is lost or misread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a file: what, where, and how it was read all the same."""
+
+    kind: FindingKind
+    offset: int
+    """Of the first byte that it is about."""
+    message: str
+    line: int = 0
+    """The physical line, from 1; 0 where nobody counted."""
+    repaired: str = ""
+    """What a repair does about it; empty: nothing."""

@@ -1,0 +1,180 @@
+"""From lines to entries, through every kind of damage."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+from core.errors import Damaged
+from core.transcript.decode import BOM
+from core.transcript.entries import Entry, decode_entry
+from core.transcript.findings import Finding, FindingKind
+from core.transcript.recover import records_in
+
+_RECORD_LINE = re.compile(rb'[ \t]*\{[ \t]*"')
+"""How a line begins that begins a record.  It also ends a record over several lines that is not finished, so what
+stands before it has no say in how it is read."""
+_BLANKS = b" \t\r"
+_RUNS: frozenset[FindingKind] = frozenset({"garbage-line", "not-a-row"})
+"""Kinds of which a run of lines is one finding: a file of another kind has nothing else."""
+
+
+def first_record_line(data: bytes, end_of_search: int, any_line: bool = False) -> int | None:
+    """Where the first line begins that begins a record (or any line), what stands before the first line end aside."""
+    at = data.find(b"\n", 0, end_of_search)
+    while at >= 0:
+        if any_line or _RECORD_LINE.match(data, at + 1):
+            return at + 1
+        at = data.find(b"\n", at + 1, end_of_search)
+    return None
+
+
+@dataclass(slots=True)
+class Scan:
+    """Entries and findings of a piece of a file, in order."""
+
+    entries: list[Entry] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
+    """Reads the whole lines that `data` holds from `start` on.
+
+    `offset` is the place of `data` in the file.  `last`: it ends where the file ends, perhaps within a line.
+    """
+    scanner = _Scanner(offset)
+    view = memoryview(data)
+    while (end := data.find(b"\n", start)) >= 0:
+        scanner.line(view[start:end], offset + start)
+        start = end + 1
+    if start < len(data):
+        scanner.last_line(view[start:], offset + start)
+    scanner.close(torn=last)
+    return scanner.scan
+
+
+class _Scanner:
+    def __init__(self, offset: int) -> None:
+        self.scan = Scan()
+        self._pretty: list[bytes] = []
+        """The lines so far of a record that is spread over several."""
+        self._pretty_at = 0
+        self._run_lines = 0
+        self._run_end = -1
+
+    def line(self, line: memoryview, at: int) -> None:
+        """One line, without its end."""
+        if self._pretty and self._continued(bytes(line), at):
+            return
+        try:
+            entry = decode_entry(line, at)
+        except Damaged:
+            self._damaged(bytes(line), at)
+            return
+        self._took(entry, at, len(line))
+
+    def last_line(self, line: memoryview, at: int) -> None:
+        """The last line of a file that has no line end: whole, or torn."""
+        if self._pretty and self._continued(bytes(line), at):
+            return
+        try:
+            self._took(decode_entry(line, at), at, len(line))
+        except Damaged:
+            if not self._recovered(bytes(line), at, last=True):
+                return
+        self._note("no-final-newline", "the last line has no line end", at)
+
+    def close(self, torn: bool) -> None:
+        """The end of the piece: a record that is still open is no record."""
+        if self._pretty and torn:
+            self._note("torn-tail", "the last record is cut; it is left out", self._pretty_at)
+        elif self._pretty:
+            self._abandon(self._pretty_at)
+
+    def _took(self, entry: Entry | None, at: int, size: int) -> None:
+        if entry:
+            self.scan.entries.append(entry)
+        else:
+            self._note("not-a-row", "JSON, but no row; it is left out", at, size)
+
+    def _damaged(self, line: bytes, at: int) -> None:
+        if line.strip(_BLANKS) == b"{":
+            self._pretty, self._pretty_at = [line], at
+        else:
+            self._recovered(line, at, last=False)
+
+    def _recovered(self, line: bytes, at: int, last: bool) -> bool:
+        """Reads what can be read of a damaged line; false if its end is lost."""
+        text = line.replace(b"\0", b" ").replace(BOM, b"   ")
+        if not text.strip():
+            if line.strip():
+                self._note("bad-bytes", f"{len(line)} NUL bytes or byte-order marks between rows", at)
+            return False
+        spans = records_in(text)
+        entries = [entry for start, end in spans if (entry := _entry(text[start:end], at + start))]
+        self.scan.entries += entries
+        lost = _first_gap(text, spans)
+        read_to_end = bool(spans) and not text[spans[-1][1] :].strip()
+        if lost is None and len(spans) > 1:
+            self._note("joined-line", f"{len(spans)} records on one line; all are read", at)
+        elif lost is None:
+            self._note("bad-bytes", "NUL bytes or a byte-order mark in a row; they are left out", at)
+        elif last and not read_to_end:
+            self._note("torn-tail", "the last record is cut; it is left out", at + lost)
+        elif entries:
+            found = f"{len(entries)} whole on the same line: read"
+            self._note("spliced-line", f"a record is cut, and left out; {found}", at + lost)
+        else:
+            self._note("garbage-line", f"{len(line)} bytes that are no record; they are left out", at, len(line))
+        return read_to_end
+
+    def _continued(self, line: bytes, at: int) -> bool:
+        """Takes a line as part of the record that is open; false if it is not."""
+        if _RECORD_LINE.match(line):
+            self._abandon(at)
+            return False
+        self._pretty.append(line)
+        if line.rstrip(_BLANKS) == b"}":
+            entry = _entry(b"\n".join(self._pretty), self._pretty_at)
+            if entry is None:
+                self._abandon(at + len(line) + 1)
+            else:
+                self.scan.entries.append(entry)
+                self._note("pretty-printed", f"a record over {len(self._pretty)} lines; it is read", self._pretty_at)
+                self._pretty = []
+        return True
+
+    def _abandon(self, end: int) -> None:
+        lines, self._pretty = len(self._pretty), []
+        self._note("garbage-line", f"{lines} lines that are no record; they are left out", self._pretty_at)
+        self._run_lines, self._run_end = lines, end
+
+    def _note(self, kind: FindingKind, message: str, at: int, size: int = 0) -> None:
+        """A finding; a run of lines of one kind is one."""
+        findings = self.scan.findings
+        if kind in _RUNS and at == self._run_end and findings[-1].kind == kind:
+            self._run_lines += 1
+            message = f"{self._run_lines} lines in a row that are no rows; they are left out"
+            findings[-1] = replace(findings[-1], message=message)
+        else:
+            self._run_lines = 1
+            findings.append(Finding(kind, at, message))
+        self._run_end = at + size + 1
+
+
+def _entry(raw: bytes, offset: int) -> Entry | None:
+    try:
+        return decode_entry(raw, offset)
+    except Damaged:
+        return None
+
+
+def _first_gap(text: bytes, spans: list[tuple[int, int]]) -> int | None:
+    """Where the first bytes are that belong to none of the spans; None if there are none."""
+    at = 0
+    for start, end in [*spans, (len(text), len(text))]:
+        between = text[at:start]
+        if between.strip():
+            return at + len(between) - len(between.lstrip())
+        at = end
+    return None
