@@ -26,6 +26,7 @@ from scripts.example_story import Call, Json, tell
 
 CWD = "/home/ada/cornershop"
 MODEL = "claude-opus-4-5-20251101"
+TITLE = "Cornershop: one cent off, charged twice, the last piece"
 SYSTEM_TOKENS = 18_000
 """What system prompt and tools take before the first word."""
 CHARS_PER_TOKEN = 2.7
@@ -46,6 +47,11 @@ class Session:
         self.context_chars = 0
         self.sent_tokens = 0
         self.todos: Json = []
+
+    def write(self) -> None:
+        """Tell the story and give the session its title."""
+        tell(self)
+        self.rows.append({"type": "custom-title", "customTitle": TITLE, "sessionId": self.id})
 
     # What the story says ----------------------------------------------------------------------------------------
 
@@ -267,7 +273,7 @@ def main() -> None:
     default = Path(__file__).parent.parent / "examples" / "session.jsonl"
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else default
     session = Session()
-    tell(session)
+    session.write()
     text = "".join(json.dumps(row, separators=(",", ":"), ensure_ascii=False) + "\n" for row in session.rows)
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")

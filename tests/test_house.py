@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.main import COMMANDS
 from core.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -75,6 +76,12 @@ def test_the_readme_begins_with_two_commands_and_ci_runs_the_tests_the_same_way(
 
     assert len(commands) == 2
     assert commands[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_the_readme_names_every_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert [name for name in COMMANDS if f"| `{name} " not in text and f"| `{name}`" not in text] == []
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

@@ -42,10 +42,12 @@ def command(ctx: click.Context, session: str, pick: str, window_tokens: int | No
     if as_json:
         ui.print_json(report.model_dump(mode="json"))
         return
-    _print(report)
+    print_window(report)
+    _print_parts(report)
 
 
-def _print(report: ContextReport) -> None:
+def print_window(report: ContextReport) -> None:
+    """Print which session it is, the bar, and how near the thresholds are."""
     tokens, window = report.tokens, report.window
     if report.session.title:
         click.echo(ui.plain(report.session.title))
@@ -55,6 +57,9 @@ def _print(report: ContextReport) -> None:
     share = tokens.total / max(1, window.size)
     click.echo(f"\n{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%}), {_exactness(report)}")
     click.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+
+
+def _print_parts(report: ContextReport) -> None:
     warm, cold = report.next_request_usd["warm"], report.next_request_usd["cold"]
     if warm is not None and cold is not None:
         click.echo(f"the next request costs ${warm:.3f} with a warm cache, ${cold:.3f} with a cold one")

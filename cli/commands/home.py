@@ -7,26 +7,51 @@ from pathlib import Path
 import click
 
 from cli import options, ui
+from cli.commands.context import print_window
 from cli.commands.sessions import print_lines
-from core.service.sessions import list_sessions
+from core.errors import FoldmarkError
+from core.service.context import ContextReport, context_report
+from core.service.session import opened
+from core.service.sessions import SessionLine, list_sessions
+from core.settings import Settings
+from core.transcript.projects import session_file
 
 SHOWN = 5
 
 
 def show(as_json: bool) -> None:
-    """Show the newest sessions of this folder, or of all when this folder has none."""
-    claude_dir = options.settings().claude_dir
+    """Show the newest sessions of this folder, or of all when this folder has none, and what fills the newest."""
+    settings = options.settings()
     here = Path.cwd()
-    found = list_sessions(claude_dir, here, SHOWN)
-    where = f"of {here}"
+    found, where = list_sessions(settings.claude_dir, here, SHOWN), f"of {here}"
     if not found.sessions:
-        found, where = list_sessions(claude_dir, None, SHOWN), "of all folders"
+        found, where = list_sessions(settings.claude_dir, None, SHOWN), "of all folders"
+    newest = _newest(found.sessions, settings)
     if as_json:
-        ui.print_json(found.model_dump(mode="json"))
+        context = newest.model_dump(mode="json") if newest else None
+        ui.print_json({**found.model_dump(mode="json"), "newest": context})
         return
-    if found.sessions:
+    if not found.sessions:
+        click.echo(f"No sessions in {settings.claude_dir}.")
+    else:
         click.echo(f"The newest sessions {where}:\n")
         print_lines(found.sessions)
-    else:
-        click.echo(f"No sessions in {claude_dir}.")
-    click.echo("\nfoldmark --help shows what can be done.")
+    if newest:
+        click.echo("\nThe newest one:\n")
+        print_window(newest)
+        click.echo(f"\nfoldmark compact {newest.session.id[:8]} --dry-run   says what a compaction would do")
+        click.echo(f"foldmark context {newest.session.id[:8]}             shows the largest parts")
+    click.echo("\nfoldmark --help shows what else can be done.")
+
+
+def _newest(lines: list[SessionLine], settings: Settings) -> ContextReport | None:
+    """Measure the newest session that holds a conversation and can be read."""
+    for line in lines:
+        if line.state in ("empty", "damaged"):
+            continue
+        try:
+            with opened(session_file(Path(line.path))) as session:
+                return context_report(session, settings.window_tokens, settings.models_file)
+        except (FoldmarkError, OSError):
+            continue
+    return None

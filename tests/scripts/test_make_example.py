@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from core.model import JSON
-from scripts.example_story import tell
 from scripts.make_example import Session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "session.jsonl"
@@ -14,7 +13,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "session.jsonl"
 
 def test_the_bundled_file_is_what_the_script_writes() -> None:
     session = Session()
-    tell(session)
+    session.write()
 
     rows: list[JSON] = [json.loads(line) for line in EXAMPLE.read_text(encoding="utf-8").splitlines()]
     assert rows == session.rows
@@ -23,7 +22,7 @@ def test_the_bundled_file_is_what_the_script_writes() -> None:
 
 def test_every_call_has_its_result_and_time_only_goes_on() -> None:
     session = Session()
-    tell(session)
+    session.write()
 
     calls, results, times = [], [], []
     for row in session.rows:

@@ -85,22 +85,3 @@ def test_no_sessions_at_all_is_no_error(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().out == "no sessions yet\n"
     assert run([]) == 0
     assert "No sessions in" in capsys.readouterr().out
-
-
-def test_alone_it_shows_the_sessions_of_this_folder_or_of_all(
-    projects: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-
-    assert run([]) == 0
-    assert "of all folders" in capsys.readouterr().out
-    assert run(["--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["sessions"]) == 5
-
-    path = next(projects.glob("*39*"))
-    path.write_text(path.read_text(encoding="utf-8").replace("/srv/app", str(tmp_path)), encoding="utf-8")
-    from core.transcript.projects import project_slug
-
-    projects.rename(projects.parent / project_slug(str(tmp_path)))
-    assert run([]) == 0
-    assert f"of {tmp_path}" in capsys.readouterr().out
