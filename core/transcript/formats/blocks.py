@@ -104,11 +104,12 @@ class Messages:
         """Appends a message; one without content is none."""
         if not content:
             return None
-        name = native if native not in self._ids else ""
-        seed = f"{self._start}:{native or len(self.all)}:{role}:{json.dumps(content, sort_keys=True)}"
-        while not name or name in self._ids:
-            name = str(uuid.uuid5(_NAMESPACE, seed))
-            seed = f"{name}:{len(self.all)}"
+        name = native
+        if not name or name in self._ids:
+            body = json.dumps(content, sort_keys=True)
+            name = str(uuid.uuid5(_NAMESPACE, f"{self._start}:{native or len(self.all)}:{role}:{body}"))
+        if name in self._ids:
+            name = str(uuid.uuid5(_NAMESPACE, f"{name}:{len(self.all)}"))
         self._ids.add(name)
         message = Message(role, kind, tuple(content), (name,), response_id, model, usage, timestamp)
         self.all.append(message)

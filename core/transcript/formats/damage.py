@@ -128,40 +128,63 @@ def records(path: Path, findings: Findings) -> Iterator[tuple[int, dict[str, JSO
 
     Several objects on one line and one over several lines are read too; what cannot be read is reported.
     """
-    pending: list[str] = []
-    begun = 0
+    broken: _Broken | None = None
     with path.open("rb") as file:
         for number, raw in enumerate(file, 1):
             line = _text_of(raw, number, findings).strip(_BLANK)
             if not line:
                 continue
             found, rest = _objects(line)
-            if pending and (not found or rest.startswith((",", "]", "}"))):
-                pending.append(line)
-                joined = _joined(pending)
+            if broken and (not found or rest.startswith((",", "]", "}"))):
+                joined = broken.joined_with(line)
                 if joined is not None:
-                    findings.add("pretty-printed", begun, f"a record stands over {len(pending)} lines")
-                    yield begun, joined
-                    pending = []
-                elif len(pending) > _MAX_JOINED_LINES or sum(map(len, pending)) > _MAX_JOINED_CHARS:
-                    findings.add("garbage-line", begun, _cut_message(begun, pending))
-                    pending = []
+                    findings.add("pretty-printed", broken.line, f"a record stands over {len(broken.parts)} lines")
+                    yield broken.line, joined
+                    broken = None
+                elif broken.is_too_long():
+                    broken.report(findings)
+                    broken = None
                 continue
-            if pending:
-                findings.add("garbage-line", begun, _cut_message(begun, pending))
-            pending, begun = ([rest] if rest else []), number
+            if broken:
+                broken.report(findings)
+            broken = _Broken(number, rest) if rest else None
             if len(found) > 1:
                 findings.add("joined-line", number, f"line {number} holds {len(found)} records")
             for value in found:
                 yield number, value
-    if pending:
-        torn = len(pending) == 1 and pending[0].startswith("{")
-        findings.add("torn-tail" if torn else "garbage-line", begun, _cut_message(begun, pending))
+    if broken:
+        torn = len(broken.parts) == 1 and broken.parts[0].startswith("{")
+        broken.report(findings, "torn-tail" if torn else "garbage-line")
 
 
-def _cut_message(line: int, pending: list[str]) -> str:
-    more = f" and the {len(pending) - 1} after it are" if len(pending) > 1 else " is"
-    return f"line {line}{more} cut or no JSON; not read"
+class _Broken:
+    """A line that is no whole record, and the lines after it as long as the record may go on in them."""
+
+    def __init__(self, line: int, text: str) -> None:
+        self.line = line
+        self.parts = [text]
+        self._chars = len(text)
+
+    def joined_with(self, text: str) -> dict[str, JSON] | None:
+        """The record, if this line completes it."""
+        self.parts.append(text)
+        self._chars += len(text)
+        if not self.parts[0].startswith("{") or not text.endswith("}"):
+            return None
+        try:
+            value = loads("\n".join(self.parts))
+        except ValueError:
+            return None
+        return value if isinstance(value, dict) else None
+
+    def is_too_long(self) -> bool:
+        """Whether no record is as long as this."""
+        return len(self.parts) > _MAX_JOINED_LINES or self._chars > _MAX_JOINED_CHARS
+
+    def report(self, findings: Findings, kind: str = "garbage-line") -> None:
+        """Notes that nothing came of it."""
+        more = f" and the {len(self.parts) - 1} after it are" if len(self.parts) > 1 else " is"
+        findings.add(kind, self.line, f"line {self.line}{more} cut or no JSON; not read")
 
 
 def _text_of(data: bytes, line: int, findings: Findings) -> str:
@@ -176,26 +199,17 @@ def _text_of(data: bytes, line: int, findings: Findings) -> str:
 def _objects(line: str) -> tuple[list[dict[str, JSON]], str]:
     """The objects at the beginning of a line, and what is left of it.  Other JSON values count as nothing to read."""
     found: list[dict[str, JSON]] = []
-    while line:
+    at = 0
+    while at < len(line):
         try:
-            value, end = _decode(line, 0)
+            value, end = _decode(line, at)
         except ValueError:
             break
         if isinstance(value, dict):
             found.append(value)
-        line = line[end:].lstrip(_BLANK)
-    return found, line
-
-
-def _joined(lines: list[str]) -> dict[str, JSON] | None:
-    """The one object that the lines make up together, if they do."""
-    if not lines[0].startswith("{") or not lines[-1].endswith("}"):
-        return None
-    try:
-        value = loads("\n".join(lines))
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
+        while (at := end) < len(line) and line[at] in _BLANK:
+            end += 1
+    return found, line[at:]
 
 
 def _finite(text: str) -> float | None:

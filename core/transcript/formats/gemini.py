@@ -187,9 +187,8 @@ class _Lines:
 
     def _rewind(self, name: str) -> None:
         """Drops a message and all after it; all, when it is not there."""
-        names = list(self.now)
-        for later in names[names.index(name) if name in self.now else 0 :]:
-            del self.now[later]
+        while self.now and self.now.popitem()[0] != name:
+            pass
 
     def _merge(self, changed: dict[str, JSON]) -> None:
         """Metadata; messages among it are a checkpoint, in which kept ones may stand shortened."""
