@@ -71,6 +71,9 @@ def block_text(block: Block) -> str:
             value = block.get("thinking")
         case "tool_result" | "compaction":
             value = block.get("content")
+        case "document":
+            source = block.get("source")
+            value = source.get("data") if isinstance(source, dict) and source.get("type") == "text" else None
         case _:
             return ""
     if isinstance(value, list):

@@ -155,11 +155,12 @@ def _attachment(entry: Entry, row: dict[str, JSON], dialect: Dialect) -> Message
         return None
     blocks = tuple(b for item in rendered if isinstance(item, dict) for b in _blocks(item.get("content")))
     role: Role = "user" if row.get("renderedRole") == "user" else "system"
+    kind: Kind = "attachment"
     if attachment.get("type") == "queued_command":
         if not dialect.sends_queued:
             return None
-        role, blocks = "user", tuple(_bare(b) for b in blocks)
-    return Message(role, "attachment", blocks, (entry.uuid,), timestamp=entry.timestamp) if blocks else None
+        role, kind, blocks = "user", "prompt", tuple(_bare(b) for b in blocks)
+    return Message(role, kind, blocks, (entry.uuid,), timestamp=entry.timestamp) if blocks else None
 
 
 def _bare(block: Block) -> Block:

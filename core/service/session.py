@@ -15,7 +15,7 @@ from core.context.tokens.models import SYNTHETIC, Model, Models
 from core.context.tokens.models import load as load_models
 from core.context.view import messages_of
 from core.model import Block, Message
-from core.transcript.chain import Chain, active_chain
+from core.transcript.chain import Chain, load
 from core.transcript.formats import find_format, read
 from core.transcript.formats.conversation import Conversation
 from core.transcript.listing import describe
@@ -111,10 +111,7 @@ def opened(file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False, pi
     if kind != CLAUDE_CODE:
         yield Session(file, kind, dialect, conversation=read(file.path, pick))
         return
-    from core.transcript.reader import open_log
-
-    log = open_log(file.path, whole)
-    chain = active_chain(log)
+    log, chain = load(file.path, whole)
     with log:
         yield Session(file, kind, dialect, claude=(log, chain))
 
