@@ -56,9 +56,9 @@ def age(seconds: float) -> str:
     return f"{max(0, int(seconds))} s"
 
 
-def print_json(value: JSON) -> None:
-    """Print one JSON document: on one line for a program, indented for a person."""
-    indent = 2 if sys.stdout.isatty() else None
+def print_json(value: JSON, one_line: bool = False) -> None:
+    """Print one JSON document: on one line for a program, or when it is one of many; indented for a person."""
+    indent = 2 if sys.stdout.isatty() and not one_line else None
     click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
 
 

@@ -133,12 +133,13 @@ def _show(job: _Job, outcome: CompactResult | FoldmarkError, as_json: bool, many
             raise outcome
         kind, message, hint, _ = describe(outcome)
         if as_json:
-            ui.print_json({"source": str(job.file.path), "error": {"kind": kind, "message": message, "hint": hint}})
+            error = {"kind": kind, "message": message, "hint": hint}
+            ui.print_json({"source": str(job.file.path), "error": error}, one_line=True)
         else:
             click.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
         return
     if as_json:
-        ui.print_json(outcome.model_dump(mode="json"))
+        ui.print_json(outcome.model_dump(mode="json"), one_line=many)
         return
     _print(outcome, many)
 

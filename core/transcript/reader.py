@@ -7,7 +7,6 @@ files of more than 5 MiB, but for rows that the boundary names as kept).
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +104,8 @@ def open_log(path: Path, whole: bool = False) -> Log:
 
 async def aopen_log(path: Path, whole: bool = False) -> Log:
     """As `open_log`, for a server: reading and parsing leave the event loop free."""
+    import asyncio
+
     import aiofiles
 
     log = await asyncio.to_thread(_open, path)
