@@ -201,7 +201,7 @@ class Store:
 
     def _hits(self, bodies: Sequence[Body], matcher: re.Pattern[str]) -> Iterator[Hit]:
         """The hits in one file, each in the innermost body around it."""
-        waiting = sorted(bodies, key=lambda body: (-body.offset, body.size))
+        waiting = sorted(bodies, key=lambda body: -body.offset)
         around: list[Body] = []
         offset, line = 0, 1
         with contextlib.suppress(InputError), self._open(bodies[0].file, bodies[0].id) as file:

@@ -108,7 +108,8 @@ def append(path: Path, block: bytes, expected_size: int | None = None) -> int:
     """Append a block of rows in one write and return its offset; a file that lacks the last line end gets it first.
 
     `expected_size` is the size of the file, in bytes, as it was read.  Rows of others are safe: what they append at
-    the same time stands before the block (the offset is then larger than expected) or behind it.
+    the same time stands before the block (the offset is then larger than expected) or behind it.  A write of theirs
+    that is seen half done looks like a row without an end: then an empty line, which no reader minds, follows it.
 
     Raises Changed when the file has another size, WriteFailed.
     """

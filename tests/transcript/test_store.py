@@ -18,7 +18,7 @@ from core.model import Block, Message
 from core.transcript.page import Body
 from core.transcript.store import INDEX, Store
 from core.transcript.writer import write_new
-from tests.faults import kills, outcomes
+from tests.faults import failing, kills, outcomes
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n pixels").decode()
 IMAGE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
@@ -395,6 +395,14 @@ def test_whatever_fails_nothing_is_added_and_the_next_run_is_whole(store: Store,
         seen += 1
     assert seen > 10
     whole(store, MESSAGES)
+
+
+def test_each_file_is_synced_once(store: Store) -> None:
+    store.folder.mkdir(parents=True)
+    with failing(0, 0) as steps:
+        store.archive("x", MESSAGES)
+    image, page, index = 1, 1, 1
+    assert steps.count("fsync") == 2 * (image + page + index)  # the file, and its name in the folder
 
 
 def test_whatever_fails_older_pages_stay(store: Store) -> None:

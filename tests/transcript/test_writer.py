@@ -16,7 +16,7 @@ from core.errors import Changed, Locked, WriteFailed
 from core.transcript import writer
 from core.transcript.live import FileState
 from core.transcript.writer import append, locked, make_private, replace, write_new
-from tests.faults import kills, outcomes
+from tests.faults import failing, kills, outcomes
 
 REPOSITORY = Path(__file__).parents[2]
 OLD = b'{"row":1}\n'
@@ -91,6 +91,32 @@ def test_an_existing_file_is_never_overwritten(old: Path) -> None:
     assert str(old) in str(caught.value)
     assert old.read_bytes() == OLD
     assert names(old.parent) == ["old.jsonl"]
+
+
+def unwanted() -> Iterator[bytes]:
+    pytest.fail("a row was made for nothing")
+    yield b""
+
+
+def test_no_row_is_made_for_a_file_that_cannot_be_written(old: Path) -> None:
+    with pytest.raises(WriteFailed):
+        write_new(old, unwanted())
+    state = FileState.of(old)
+    appended(old, NEW)
+    with pytest.raises(Changed):
+        replace(old, unwanted(), state)
+
+
+def test_everything_is_on_the_disk_before_it_is_seen(old: Path) -> None:
+    with failing(0, 0) as steps:
+        write_new(old.parent / "new", ROWS)
+        assert steps == ["open", "write", "fsync", "link", "open", "fsync"]
+        steps.clear()
+        replace(old, ROWS, FileState.of(old))
+        assert steps == ["open", "open", "fchmod", "write", "fsync", "replace", "open", "fsync"]
+        steps.clear()
+        append(old, NEW)
+        assert steps == ["open", "write", "fsync"]
 
 
 def test_a_link_that_leads_nowhere_is_not_written_through(folder: Path) -> None:
@@ -442,7 +468,7 @@ def test_two_processes_that_append_at_once_lose_and_tear_nothing(old: Path) -> N
         process.stdin.write(b"!")
         process.stdin.close()
     assert [process.wait() for process in writers] == [0, 0]
-    rows = old.read_bytes().splitlines()
+    rows = [row for row in old.read_bytes().split(b"\n") if row]
     assert rows[0] == OLD.strip()
     for name in (b"a", b"b"):
         own = [row for row in rows if row.startswith(name)]
