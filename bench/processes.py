@@ -69,10 +69,11 @@ def measure(case: Case, runs: int, env: dict[str, str]) -> str:
             pairs.append(pair)
     ours, floor = ([p[side] for p in pairs] for side in (0, 1))
     wall = statistics.median(a.wall_s / b.wall_s for a, b in pairs)
-    return (
-        f"{case.name:44} {_median(ours, 'wall_s'):7.2f} s {_median(ours, 'cpu_s'):7.2f} cpu {_median(ours, 'peak_mib'):6.0f} MiB"
-        f"   against {_median(floor, 'wall_s'):6.2f} s {_median(floor, 'peak_mib'):5.0f} MiB   ratio {wall:.2f}"
-    )
+    return f"{case.name:44} {_figures(ours)}   against {_figures(floor)}   ratio {wall:.2f}"
+
+
+def _figures(runs: Sequence[Run]) -> str:
+    return f"{_median(runs, 'wall_s'):6.2f} s {_median(runs, 'cpu_s'):6.2f} cpu {_median(runs, 'peak_mib'):5.0f} MiB"
 
 
 def _median(runs: Sequence[Run], figure: str) -> float:

@@ -16,6 +16,7 @@ from cli.errors import describe
 from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
 from core.errors import FoldmarkError
+from core.model import JSON
 from core.service.compact import CompactResult, Guards, Target, compact
 from core.settings import Settings
 from core.summarizers import AUTO, SUMMARIZERS, make
@@ -133,7 +134,7 @@ def _show(job: _Job, outcome: CompactResult | FoldmarkError, as_json: bool, many
             raise outcome
         kind, message, hint, _ = describe(outcome)
         if as_json:
-            error = {"kind": kind, "message": message, "hint": hint}
+            error: JSON = {"kind": kind, "message": message, "hint": hint}
             ui.print_json({"source": str(job.file.path), "error": error}, one_line=True)
         else:
             click.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)

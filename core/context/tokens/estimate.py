@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from operator import mul
 from typing import TypeAlias, get_args
 
-from core.transcript.media import Media
 from core.context.tokens.models import ImageRule, Model, Tokenizer
+from core.transcript.media import Media
 from core.transcript.outline import BlockKind, BlockOutline, Density
 
 CHARS_PER_TOKEN: dict[Tokenizer, dict[BlockKind, tuple[float, float, float]]] = {

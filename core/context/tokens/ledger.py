@@ -17,8 +17,8 @@ import msgspec
 
 from core.context.tokens.estimate import Calibration, Estimator, Sample, calibrate, most_plausible
 from core.context.tokens.models import SYNTHETIC, Model
-from core.transcript.outline import BlockOutline, outline_blocks
 from core.model import Message, Usage
+from core.transcript.outline import BlockOutline, outline_blocks
 
 Source: TypeAlias = Literal["usage", "estimate"]
 
