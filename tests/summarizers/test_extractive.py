@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +33,7 @@ def summary_of(*messages: Message, budget: int = 24_000, previous: str = "", ins
 
 
 def section(text: str, title: str) -> str:
-    return text.split(f"## {title}\n")[1].split("\n## ")[0]
+    return text.split(f"## {title}\n")[1].split("\n## ", maxsplit=1)[0]
 
 
 ANY_TEXT = st.text(max_size=400) | st.sampled_from(

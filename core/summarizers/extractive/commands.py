@@ -64,8 +64,8 @@ def _mended(item: Item, worked: set[str]) -> Item:
     """An open failure of an earlier summary, closed if its command has worked since."""
     head = item.text.partition("failed: ")[0] + "failed: "
     if item.text.endswith(_OPEN) and head in worked:
-        return Item(item.text.removesuffix(_OPEN) + "worked later", item.rank, item.at, item.id)
-    return item
+        return Item(item.text.removesuffix(_OPEN) + "worked later", 1.0, item.at)
+    return Item(item.text, 2.0 if item.text.endswith(_OPEN) else 1.0, item.at)
 
 
 def outcome(call: Call) -> str:

@@ -34,6 +34,8 @@ LABEL = re.compile(
     r"|(?i:important|note|rule|constraint|requirement|reminder|remember|fact|goal|update|decision|warning|caution)):\s"
 )
 """What a person put in front of a statement to say what it is; the group is a label in capitals."""
+BINDING = re.compile(r"rule|constraint|requirement|important|warning|caution", re.IGNORECASE)
+"""The labels that make a rule of whatever they stand before."""
 UPDATE = re.compile(
     _any_of(
         r"(?:has|have|was|were|is|are) (?:now|changed|replaced|renamed|moved|rotated|bumped|extended|postponed|raised"
@@ -47,8 +49,9 @@ UPDATE = re.compile(
     re.IGNORECASE,
 )
 DEFERRED = _any_of(
-    r"later|afterwards?|eventually|remember to|remind me|don'?t forget|to-?do|follow[- ]?up|at the end",
-    r"once (?:this|that|it) is|when (?:all )?(?:this|that|you(?:'re| are)) (?:is )?(?:all )?done",
+    r"later|afterwards?|eventually|remember to|remind me|don'?t forget|to-?do|follow[- ]?up",
+    r"at the (?:very )?end(?! of)|once (?:this|that|it) is",
+    r"when (?:all )?(?:this|that|you(?:'re| are)) (?:is )?(?:all )?done",
 )
 _FINDINGS: tuple[tuple[float, re.Pattern[str]], ...] = (
     (1.0, _any_of(r"decid\w+|decision|chose|chosen|we will|going with|go with|settled on|opted|instead of|agreed")),

@@ -15,8 +15,12 @@ _WRITES = re.compile(r"write|create|save", re.IGNORECASE)
 _READS = re.compile(r"read|view|open|cat|fetch", re.IGNORECASE)
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.{1,300})$", re.MULTILINE)
 _DEFINED = re.compile(
-    r"\b(?:def|class|func|fn|function|interface|struct|enum|type|const|impl|trait|describe|it|test)\s+[\"'(]?([A-Za-z_]\w{2,60})"
+    r"^[ \t]{0,24}(?:(?:export|default|pub|public|private|protected|static|async|abstract|final) ){0,4}"
+    r"(?:def|class|func|fn|function|interface|struct|enum|type|const|trait|record)"
+    r" (?:\([^)\n]{0,80}\) )?([A-Za-z_]\w{2,60})",
+    re.MULTILINE,
 )
+"""A definition at the start of a line, in the languages that begin it with a word."""
 _BACK = re.compile(r"^`([^`]+)`:? ?(.*)$")
 _COUNT = re.compile(r"(created|edited|read|deleted) ?(\d*)")
 _DEFINITIONS = 4

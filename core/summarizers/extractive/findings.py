@@ -51,7 +51,7 @@ def concepts(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
     """The terms that the prose uses most: one bullet."""
     count: Counter[str] = Counter()
     for n, term in enumerate(t for item in earlier for t in item.text.split(", ")):
-        count[term] += max(1, _CONCEPTS - n)
+        count[term] += max(2, _CONCEPTS - n)
     for said in (*talk.requests, *talk.prose):
         seen = {a or b for a, b in _TERM.findall(capped(said.text))}
         count.update(t for t in seen if "/" not in t and "," not in t)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 MUST = 1_000.0
@@ -26,6 +27,11 @@ class Said:
     text: str
     at: int
     id: str = ""
+
+
+def ranked(items: Sequence[Item], rank: float) -> list[Item]:
+    """The items, all of one rank: what an earlier summary held as a must is one again."""
+    return [Item(i.text, rank, i.at, i.id, i.tag) for i in items]
 
 
 def without_repeats(items: list[Item]) -> list[Item]:

@@ -86,10 +86,10 @@ class Names:
                 use.seen += 1
 
     def ranked(self, without: Iterable[str] = ()) -> tuple[list[str], list[str]]:
-        """Paths and symbols, best first, but those in `without`."""
+        """Paths and symbols, best first (of equals the one that was met first), but those in `without`."""
         skip = frozenset(without)
         order = sorted(
             (n for n, use in self.uses.items() if n not in skip and (use.own or "://" not in n)),
-            key=lambda n: (-self.uses[n].score(), n),
+            key=lambda n: -self.uses[n].score(),
         )
         return [n for n in order if self.uses[n].path], [n for n in order if not self.uses[n].path]

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 from core.summarizers.extractive.items import Item
 from core.summarizers.extractive.requests import units
-from core.summarizers.extractive.sections import MARK, SECTIONS, Section
-from core.summarizers.extractive.text import capped, one_line, sentences
+from core.summarizers.extractive.sections import MARK, NOTHING, SECTIONS, Section
+from core.summarizers.extractive.text import cut, one_line, sentences
 
-_BULLET = re.compile(r"^- (?:\(([a-z ]{2,24})\) )?(?:\[([0-9A-Za-z-]{1,8})\] ?)?(.*)$")
+_BULLET = re.compile(r"^- (?:\(([a-z ]{2,24})\) ?)?(?:\[([0-9A-Za-z-]{1,8})\] ?)?(.*)$")
 _LABELLED = re.compile(r"^- ([^`\[(\n]{2,40}:)$")
 _MORE = re.compile(r"^- \((\d+) more left out")
-_COUNTS = re.compile(r"\b(\d+) messages?(?:, (\d+) parts left out)?")
+_COUNTS = re.compile(r"\b(\d{1,9}) messages,(?: without a model;)? (\d{1,9}) parts left out")
 _FENCE = re.compile(r"^~{3,}$")
 _HEADINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(words, re.IGNORECASE), key)
@@ -27,7 +27,10 @@ _HEADINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+|\*\*)?(?:\d{1,2}\.\s+)?\**([A-Z][A-Za-z ,&/-]{3,60}?)\**:?\**\s*$")
+UNPLACED = "unplaced"
+"""The key of what earlier summaries left out, where they do not say of which section it was."""
 _CLIENT_ITEMS = 400
+_CLIENT_CHARS = 400
 
 
 @dataclass(slots=True)
@@ -50,7 +53,7 @@ def read_back(summaries: Sequence[str]) -> Earlier:
         if mark := MARK.search(text):
             _ours(out, text[mark.start() :])
         else:
-            _foreign(out, capped(text))
+            _foreign(out, text)
     total = sum(map(len, out.items.values()))
     n = -total
     for key in (s.key for s in SECTIONS):
@@ -66,8 +69,7 @@ def _ours(out: Earlier, text: str) -> None:
     body = text.partition("\n")[2]
     counted = _COUNTS.search(text[:2_000])
     out.messages += int(counted[1]) if counted else 0
-    if counted and counted[2]:
-        out.left_out["parts"] = out.left_out.get("parts", 0) + int(counted[2])
+    before = sum(out.left_out.values())
     titles = {title: s for s in SECTIONS for title in (s.title, s.short)}
     section: Section | None = None
     for block in _blocks(body):
@@ -77,6 +79,9 @@ def _ours(out: Earlier, text: str) -> None:
                 section = titles["How problems were solved"]
         elif section is not None:
             _bullet(out, section, block)
+    if counted:
+        in_sections = sum(out.left_out.values()) - before
+        out.left_out[UNPLACED] = out.left_out.get(UNPLACED, 0) + max(0, int(counted[2]) - in_sections)
 
 
 def _blocks(body: str) -> Iterator[str]:
@@ -115,7 +120,7 @@ def _bullet(out: Earlier, section: Section, block: str) -> None:
     match = _BULLET.match(first)
     if more:
         out.left_out[section.key] = out.left_out.get(section.key, 0) + int(more[1])
-    elif match:
+    elif match and block != NOTHING:
         text = match[3] + ("\n" + rest if rest else "")
         out.items.setdefault(section.key, []).append(Item(text, id=(match[2] or "").strip("-"), tag=match[1] or ""))
 
@@ -135,5 +140,5 @@ def _foreign(out: Earlier, text: str) -> None:
             if key == "messages":
                 out.items.setdefault("rules", []).extend(Item(unit) for unit in units(line))
             for sentence in sentences(line):
-                out.items.setdefault(key, []).append(Item(one_line(sentence)))
+                out.items.setdefault(key, []).append(Item(cut(one_line(sentence), _CLIENT_CHARS)))
                 count += 1

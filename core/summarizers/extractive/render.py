@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from core.summarizers.extractive.cues import LABEL
 from core.summarizers.extractive.items import MUST, Item
 from core.summarizers.extractive.names import Names, names_in
-from core.summarizers.extractive.sections import PRIORITY, SECTIONS, Section
+from core.summarizers.extractive.sections import NOTHING, PRIORITY, SECTIONS, Section
 from core.summarizers.extractive.text import cut
 
 SMALL_CHARS = 3_000
@@ -30,7 +30,7 @@ _SMALL_SHARES = {"rules": 0.85}
 _MUST_PART = {"tasks": 0.25, "work": 0.18, "next": 0.05}
 """Items that must be there may take more than their section's share, up to this part of the whole."""
 _MORE_CHARS = 48
-_GUARDED = re.compile(r"^(?:[(\[]|[^`\[(\n]{2,40}:$)")
+_GUARDED = re.compile(r"^(?:[(\[]|none$|[^`\[(\n]{2,40}:$)")
 
 
 @dataclass(slots=True)
@@ -46,16 +46,18 @@ class Page:
     """A summary being filled; `room_chars` is what is left of it."""
 
     def __init__(
-        self, sections: Mapping[str, Sequence[Item]], notes: Mapping[str, str], room_chars: int, small: bool
+        self, sections: Mapping[str, Sequence[Item]], earlier: Mapping[str, int], room_chars: int, small: bool
     ) -> None:
         self.small = small
         self.room = room_chars
-        self.notes = notes
+        self.earlier = earlier
         self.parts = {s.key: _Part(s, sections.get(s.key, ())) for s in SECTIONS}
         self.whole = room_chars
         if not small:
             self.room -= sum(
-                len(f"\n## {s.title}\n- none\n") + (_MORE_CHARS if self.parts[s.key].items else 0) for s in SECTIONS
+                len(f"\n## {s.title}\n{NOTHING}\n")
+                + (_MORE_CHARS if self.parts[s.key].items or earlier.get(s.key) else 0)
+                for s in SECTIONS
             )
 
     def fill(self, names: Names) -> None:
@@ -77,8 +79,9 @@ class Page:
         self._index(names)
 
     def left_out(self) -> dict[str, int]:
-        """How many items of each section found no room."""
-        return {key: n for key, part in self.parts.items() if (n := len(part.items) - len(part.chosen))}
+        """How many items of each section found no room, now and in the summaries that this one updates."""
+        counts = {key: len(p.items) - len(p.chosen) + self.earlier.get(key, 0) for key, p in self.parts.items()}
+        return {key: count for key, count in counts.items() if count}
 
     def text(self) -> str:
         """The sections, in the order of reading."""
@@ -122,7 +125,8 @@ class Page:
         tag = f"({item.tag}) " if item.tag else ""
         guarded = not tag and bool(_GUARDED.match(item.text))
         shown = "" if self.small else item.id
-        return f"- {tag}{f'[{shown}] ' if shown else '[-] ' if guarded else ''}{item.text}".replace(" \n", "\n", 1)
+        mark = f"- {tag}{f'[{shown}] ' if shown else '[-] ' if guarded else ''}"
+        return (mark.rstrip() if item.text.startswith("\n") else mark) + item.text
 
     def _written(self, part: _Part) -> str:
         chosen = [part.items[n] for n in sorted(part.chosen)]
@@ -131,12 +135,9 @@ class Page:
         )
         if self.small:
             return "\n".join(["", f"## {part.section.short}", *lines, ""]) if lines else ""
-        missing = len(part.items) - len(part.chosen)
-        note = self.notes.get(part.section.key, "")
-        if missing or note:
-            said = ", ".join(filter(None, (f"{missing} more left out" if missing else "", note)))
-            lines.append(f"- ({said}: see the transcript)" if missing else f"- ({said})")
-        return "\n".join(["", f"## {part.section.title}", *(lines or ["- none"]), ""])
+        if missing := self.left_out().get(part.section.key):
+            lines.append(f"- ({missing} more left out: see the transcript)")
+        return "\n".join(["", f"## {part.section.title}", *(lines or [NOTHING]), ""])
 
     def _grouped(self, items: Sequence[Item]) -> list[str]:
         groups: dict[str, list[Item]] = {}

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.summarizers.extractive.cues import DEFERRED, LABEL, PREFERENCE, RULE, UPDATE, identifiers, keys
+from core.summarizers.extractive.cues import BINDING, DEFERRED, LABEL, PREFERENCE, RULE, UPDATE, identifiers, keys
 from core.summarizers.extractive.items import MUST, Item, Said, without_repeats
 from core.summarizers.extractive.scan import Conversation
-from core.summarizers.extractive.text import cut, one_line, quoted, sentences
+from core.summarizers.extractive.text import cut, one_line, quoted, sentences, unmarked
 from core.summarizers.extractive.updates import replaced
 from core.summarizers.extractive.values import values_in
 
@@ -46,15 +46,17 @@ def requests(
     """The person's words; `asked`, `rules` and `messages` are an earlier summary's, all older than `talk`."""
     old = [*(i for i in asked if i.tag == "first"), *messages, *(i for i in asked if i.tag != "first")]
     said = [*(Said(_unquoted(i.text), i.at, i.id) for i in old), *talk.requests]
-    repeats = Counter(one_line(s.text).lower() for s in said)
+    folded = [one_line(s.text).lower() for s in said]
+    counts = Counter(folded)
+    often = {s.at for s, text in zip(said, folded, strict=True) if counts[text] > 2}
     stated = [(s, unit) for s in talk.requests for unit in units(s.text)]
     texts = [i.text for i in rules] + [unit for _, unit in stated]
-    gone = replaced(texts, settled=len(rules))
+    gone = replaced(texts, [*(i.at for i in rules), *(s.at for s, _ in stated)])
     items = [Item(i.text, statement_score(i.text), i.at, i.id) for n, i in enumerate(rules) if n not in gone]
     items += [
         Item(
             unit,
-            statement_score(unit) + talk.recency(s.at) - (2 if repeats[one_line(s.text).lower()] > 2 else 0),
+            statement_score(unit) + talk.recency(s.at) - (2 if s.at in often else 0),
             s.at,
             s.id,
         )
@@ -68,7 +70,7 @@ def requests(
         _first_and_last(said, first_chars, last_chars),
         [i for i in kept if not DEFERRED.search(i.text)],
         tasks,
-        _between(said, talk, covered, repeats),
+        _between(said, talk, covered, often),
         len(gone),
     )
 
@@ -81,11 +83,11 @@ def units(text: str) -> list[str]:
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
         elif not fenced and line.strip():
-            parts = [line.strip()] if len(line) <= _LINE_CHARS else sentences(line[: 20 * _STATEMENT_CHARS])
+            parts = [unmarked(line)] if len(line) <= _LINE_CHARS else sentences(line[: 20 * _STATEMENT_CHARS])
             out += [part for part in parts if len(part) <= _STATEMENT_CHARS and statement_score(part) >= _WORTH]
         if len(out) >= _STATEMENTS_IN_MESSAGE:
             break
-    return out
+    return out[:_STATEMENTS_IN_MESSAGE]
 
 
 def statement_score(text: str) -> float:
@@ -93,7 +95,9 @@ def statement_score(text: str) -> float:
     values, rest = values_in(text)
     set_once = bool(values.get("zone") or values.get("language"))
     number = sum(len(v) for kind, v in values.items() if kind not in ("number", "person"))
-    score = 3.0 * bool(LABEL.match(text)) + 2.0 * bool(RULE.search(rest)) + 2.0 * bool(PREFERENCE.search(rest))
+    label = LABEL.match(text)
+    rule = RULE.search(rest) or (label and BINDING.search(label[0]))
+    score = 3.0 * bool(label) + 2.0 * bool(rule) + 2.0 * bool(PREFERENCE.search(rest))
     score += (
         1.5 * bool(UPDATE.search(rest))
         + min(2, number)
@@ -116,14 +120,13 @@ def _first_and_last(said: Sequence[Said], first_chars: int, last_chars: int) -> 
     return out
 
 
-def _between(said: Sequence[Said], talk: Conversation, covered: set[str], repeats: Counter[str]) -> list[Item]:
+def _between(said: Sequence[Said], talk: Conversation, covered: set[str], often: set[int]) -> list[Item]:
     """All messages but the first and the last; without those that are rules as a whole, which are listed as such."""
     out: list[Item] = []
     for s in said[1:-1]:
-        if all(one_line(line) in covered for line in s.text.splitlines() if line.strip()):
+        if all(one_line(unmarked(line)) in covered for line in s.text.splitlines() if line.strip()):
             continue
-        again = repeats[one_line(s.text).lower()]
-        rank = talk.recency(s.at) + min(2.0, len(keys(s.text[:2_000])) / 10) - (2 if again > 2 else 0)
+        rank = talk.recency(s.at) + min(2.0, len(keys(s.text[:2_000])) / 10) - (2 if s.at in often else 0)
         out.append(Item(quoted(cut(s.text, MESSAGE_CHARS, tail=_MESSAGE_TAIL)), rank, s.at, s.id))
     return without_repeats(out)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from core.model import JSON, Block, Message, block_text, tool_results, tool_uses
 from core.summarizers.extractive.items import Said
 from core.summarizers.extractive.names import Names, strings_in
-from core.summarizers.extractive.text import capped, typed
+from core.summarizers.extractive.text import SCAN_CHARS, SUMMARY_CHARS, capped, cut, typed
 
 _PATH_KEYS = ("file_path", "notebook_path", "path", "filePath", "absolute_path", "target_file", "filename", "file")
 _COMMAND_KEYS = ("command", "cmd", "script")
@@ -63,7 +63,7 @@ def scan(messages: Sequence[Message]) -> Conversation:
     open_calls: dict[str, Call] = {}
     for at, message in enumerate(messages):
         if message.kind == "summary":
-            talk.summaries.append(_text(message))
+            talk.summaries.append(_text(message)[:SUMMARY_CHARS])
         elif message.role == "assistant":
             _response(talk, message, at, open_calls)
         elif message.kind in ("prompt", "results"):
@@ -74,7 +74,7 @@ def scan(messages: Sequence[Message]) -> Conversation:
 def _response(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:
     place = talk.recency(at)
     talk.last_response = at
-    text = _text(message)
+    text = capped(_text(message))
     if text.strip():
         talk.prose.append(Said(text, at, message.uuid[:8]))
         talk.names.add(text, place, own=True)
@@ -91,10 +91,10 @@ def _response(talk: Conversation, message: Message, at: int, open_calls: dict[st
 
 def _user(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:
     place = talk.recency(at)
-    text = typed(_text(message))
+    text = cut(typed(_text(message)), SCAN_CHARS, tail=SCAN_CHARS // 4)
     if text:
         talk.requests.append(Said(text, at, message.uuid[:8]))
-        talk.names.add(capped(text), place, own=True)
+        talk.names.add(text, place, own=True)
     for block in tool_results(message):
         result = capped(block_text(block))
         talk.names.add(result, place, own=False)

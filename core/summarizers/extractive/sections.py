@@ -10,6 +10,9 @@ SHORT_TITLE = "# Summary (second-hand, "
 MARK = re.compile(rf"^(?:{re.escape(TITLE)}$|{re.escape(SHORT_TITLE)})", re.MULTILINE)
 """How our own summary begins, so that the next one can update it."""
 
+NOTHING = "- none"
+"""What stands in a section without items."""
+
 
 @dataclass(frozen=True, slots=True)
 class Section:
@@ -22,30 +25,21 @@ class Section:
 
 
 SECTIONS = (
-    Section("request", "Request and intent", "Request", 0.20),
+    Section("request", "Request and intent", "Request", 0.15),
     Section("rules", "User constraints and stated facts", "Rules", 0.15),
     Section("concepts", "Concepts", "Concepts", 0.04),
     Section("files", "Files and code", "Files", 0.10),
     Section("commands", "Commands", "Commands", 0.08),
-    Section("errors", "Errors and fixes", "Errors", 0.08),
-    Section("findings", "How problems were solved", "Findings", 0.14),
-    Section("messages", "All user messages", "Said", 0.12),
+    Section("errors", "Errors and fixes", "Errors", 0.10),
+    Section("findings", "How problems were solved", "Findings", 0.12),
+    Section("messages", "All user messages", "Said", 0.20),
     Section("tasks", "Open tasks", "Tasks", 0.08),
     Section("work", "Current work", "Work", 0.08),
     Section("next", "Next step", "Next", 0.03),
     Section("names", "Names index", "Names", 0.0),
 )
 PRIORITY = (
-    "request",
-    "rules",
-    "tasks",
-    "next",
-    "work",
-    "messages",
-    "findings",
-    "errors",
-    "files",
-    "commands",
-    "concepts",
+    *("request", "rules", "tasks", "next", "work", "concepts"),
+    *("messages", "errors", "findings", "files", "commands"),
 )
 """Who is served first; the names index gets what is set aside for it, and all that is left."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from core.model import JSON
 from core.summarizers.extractive.commands import outcome
 from core.summarizers.extractive.cues import says_next
-from core.summarizers.extractive.items import MUST, Item
+from core.summarizers.extractive.items import MUST, Item, ranked
 from core.summarizers.extractive.scan import Call, Conversation
 from core.summarizers.extractive.text import code, cut, one_line, quoted, sentences
 
@@ -19,8 +19,8 @@ _DONE = ("completed", "deleted", "cancelled", "done")
 def tasks(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
     """Open todos, plan and skills; a later list replaces an earlier summary's."""
     found = _todos(talk.calls)
-    listed = [i for i in earlier if i.tag == "todo"] if found is None else found
-    kept = [i for i in earlier if i.tag != "todo"]
+    listed = ranked([i for i in earlier if i.tag == "todo"], MUST - 1) if found is None else found
+    kept = ranked([i for i in earlier if i.tag != "todo"], MUST - 2)
     return [*kept, *listed, *_plans(talk.calls), *_skills(talk.calls)]
 
 
@@ -90,7 +90,7 @@ def _skills(calls: Sequence[Call]) -> list[Item]:
 def work(talk: Conversation, earlier: Sequence[Item], answer_chars: int) -> list[Item]:
     """The last answer, calls without a result, the last command; an earlier summary's only if nothing came since."""
     if talk.last_response < 0:
-        return list(earlier)
+        return ranked(earlier, MUST - 4)
     out: list[Item] = []
     if talk.prose:
         said = talk.prose[-1]
@@ -125,11 +125,11 @@ def next_step(talk: Conversation, open_tasks: Sequence[Item], earlier: Sequence[
     """What the newest messages say comes next."""
     if talk.requests and talk.requests[-1].at > talk.last_response:
         return [Item("Answer the last request; nothing has been done about it yet.", MUST - 4, talk.requests[-1].at)]
+    if talk.last_response < 0 and earlier:
+        return ranked(earlier, MUST - 4)
     out = [Item(i.text, MUST - 4, i.at) for i in open_tasks if i.tag == "todo" and i.text.endswith("(in_progress)")][:2]
     if talk.prose:
         said = talk.prose[-1]
         says = [s for line in said.text.splitlines() for s in sentences(line) if says_next(s)]
         out += [Item(cut(one_line(s), 300), 2.0, said.at) for s in says[-2:]]
-    if not out and talk.last_response < 0:
-        return list(earlier)
     return out or [Item("Go on with the last request; its last answer is above.", 1.0, talk.last_response)]

@@ -6,6 +6,8 @@ import re
 
 SCAN_CHARS = 64_000
 """At most this much of one block is looked at: a result may be one line of 12 MB."""
+SUMMARY_CHARS = 4 * SCAN_CHARS
+"""Of an earlier summary: no budget gives more."""
 
 _INJECTED = (
     "system-reminder",
@@ -51,10 +53,15 @@ def typed(text: str) -> str:
     return _INTERRUPTED.sub("", "".join(out)).strip()
 
 
+def unmarked(line: str) -> str:
+    """A line without the bullet, number, heading or quotation mark before it."""
+    return _BULLET.sub("", line, count=1).strip()
+
+
 def sentences(line: str) -> list[str]:
-    """The sentences of one line, bullets and heading marks taken off."""
+    """The sentences of one line, unmarked."""
     out: list[str] = []
-    for part in _SENTENCE_END.split(_BULLET.sub("", line, count=1)):
+    for part in _SENTENCE_END.split(unmarked(line)):
         if out and _ABBREVIATION.search(out[-1]):
             out[-1] += " " + part
         elif part.strip():

@@ -59,24 +59,27 @@ class Statement:
         )
 
 
-def replaced(texts: Sequence[str], settled: int = 0) -> set[int]:
-    """The indices of the statements (given in order of time) that a later one replaces.
+def replaced(texts: Sequence[str], places: Sequence[int]) -> set[int]:
+    """The indices of the statements that a later one replaces.
 
-    The first `settled` ones have been compared with each other before: they only can be replaced.
+    `places` say where in time each is from, in rising order: statements of one place belong together and do not
+    replace each other; those before 0 were compared with each other by the summary that they are from.
     """
     gone: set[int] = set()
     statements: list[Statement] = []
-    places: dict[str, list[int]] = defaultdict(list)
+    mentions: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
         new = Statement.of(text)
-        near = {j for key in _handles(new) for j in places[key][-_NEARBY:]} - gone if i >= settled else ()
-        scored = [(score, j) for j in sorted(near) if (score := _strength(statements[j], new))]
+        near = {j for key in _handles(new) for j in mentions[key][-_NEARBY:]} - gone if places[i] >= 0 else set()
+        scored = [
+            (score, j) for j in sorted(near) if places[j] < places[i] and (score := _strength(statements[j], new))
+        ]
         if scored:
             best = max(scored)[0]
             gone.update(j for score, j in scored if score == best)
         statements.append(new)
         for key in _handles(new):
-            places[key].append(i)
+            mentions[key].append(i)
     return gone
 
 
