@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from core.compaction.full import Options, Plan, plan, text_message
 from core.context.sizes import measured, parts_of_messages, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
-from core.errors import NothingToCompact, WrongFormat
+from core.errors import Changed, NothingToCompact, WrongFormat
 from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
@@ -21,6 +22,8 @@ from core.transcript.records import Record, Source
 from core.transcript.store import Store
 from core.transcript.writer import append, locked, write_new
 
+ATTEMPTS = 3
+"""How often a compaction in place starts anew because rows were written since the transcript was read."""
 _TITLE_PREFIX = "compacted: "
 
 
@@ -99,6 +102,20 @@ def compact(
     A session in which nothing is to do gives a result that says so.  Raises what reading, summarising and writing
     raise; then nothing was changed.
     """
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Changed):
+            return _compact_once(file, summarizer, options, target, guards, models_file)
+    return _compact_once(file, summarizer, options, target, guards, models_file)
+
+
+def _compact_once(
+    file: SessionFile,
+    summarizer: Summarizer,
+    options: Options,
+    target: Target,
+    guards: Guards,
+    models_file: Path | None,
+) -> CompactResult:
     with opened(file) as session:
         model = model_of(session, models_file)
         stale = stale_uuids(session.claude[1]) if session.claude else frozenset[str]()
@@ -220,7 +237,7 @@ def _write(session: Session, planned: Plan, new_id: str, output: Path, summarize
     ).row(block)
     if target.in_place:
         with locked(output, target.lock_dir):
-            append(output, record + block)
+            append(output, record + block, log.size)
     else:
         write_new(output, [record, block])
 

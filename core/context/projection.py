@@ -1,0 +1,250 @@
+"""Decisions about a history, and the pure fold that turns a history and its decisions into what the model sees.
+
+Every change short of a compaction is a decision: a small record that names what it is about by id.  Decisions are
+appended, never edited; a later one may take back an earlier one.  `fold` gives the state they amount to, `project`
+applies it to the messages.  Both are deterministic, so a resumed session builds the same request, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from core.model import JSON, Block, Message
+
+Reason: TypeAlias = Literal["budget", "cleared", "unchanged", "media"]
+"""budget: too large, stored.  cleared: old, stored.  unchanged: a second read of what an earlier result shows.
+media: an image or document that the API refuses or that is in the way."""
+
+
+class Seen(msgspec.Struct, frozen=True, tag_field="kind", tag="seen"):
+    """Results that the budget has looked at and left alone: they are never replaced by it later."""
+
+    ids: tuple[str, ...]
+
+
+class Replaced(msgspec.Struct, frozen=True, tag_field="kind", tag="replaced"):
+    """A tool result whose content is `text` from now on, whatever the template becomes later.
+
+    `id` is that of the call.  With `media`, only images and documents in it are replaced, the text stays.
+    """
+
+    id: str
+    text: str
+    reason: Reason
+    media: bool = False
+
+
+class Snipped(msgspec.Struct, frozen=True, tag_field="kind", tag="snipped"):
+    """Messages taken out of the middle; one line stands in their place."""
+
+    id: str
+    uuids: tuple[str, ...]
+    marker: str
+    tokens: int = 0
+
+
+class Collapsed(msgspec.Struct, frozen=True, tag_field="kind", tag="collapsed"):
+    """A span of messages with a note that stands for it once it is committed."""
+
+    id: str
+    uuids: tuple[str, ...]
+    note: str
+    tokens: int = 0
+    note_tokens: int = 0
+    tier: int = 0
+    """How often notes were merged into this one."""
+    at_request: int = 0
+    """How many responses there were when it was staged."""
+
+
+class Committed(msgspec.Struct, frozen=True, tag_field="kind", tag="committed"):
+    """Staged spans that are projected from now on, in one batch."""
+
+    ids: tuple[str, ...]
+    at_request: int = 0
+
+
+class Withdrawn(msgspec.Struct, frozen=True, tag_field="kind", tag="withdrawn"):
+    """Snips and spans that do not hold any more: undone, expanded, rejected, or merged into another."""
+
+    ids: tuple[str, ...]
+    why: str = ""
+
+
+class CacheEdited(msgspec.Struct, frozen=True, tag_field="kind", tag="cache-edited"):
+    """Results that the server deletes from its cached prefix; the edit stays pinned behind message `after`."""
+
+    ids: tuple[str, ...]
+    after: str
+    at_request: int = 0
+
+
+class Nudged(msgspec.Struct, frozen=True, tag_field="kind", tag="nudged"):
+    """A proposal to snip was shown, at this size of the context in tokens, after so many responses."""
+
+    tokens: int
+    at_request: int
+
+
+Decision: TypeAlias = Seen | Replaced | Snipped | Collapsed | Committed | Withdrawn | CacheEdited | Nudged
+
+_NONE: Mapping[str, Replaced] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What all decisions amount to."""
+
+    seen: frozenset[str] = frozenset()
+    replaced: Mapping[str, Replaced] = field(default_factory=lambda: _NONE)
+    snips: tuple[Snipped, ...] = ()
+    staged: tuple[Collapsed, ...] = ()
+    committed: tuple[Collapsed, ...] = ()
+    cache_edits: tuple[CacheEdited, ...] = ()
+    nudges: tuple[Nudged, ...] = ()
+    last_commit_request: int = 0
+
+    @property
+    def cleared_on_server(self) -> frozenset[str]:
+        """Results that the server does not show the model any more."""
+        return frozenset(i for edit in self.cache_edits for i in edit.ids)
+
+
+def fold(decisions: Iterable[Decision], state: State | None = None) -> State:
+    """The state after all decisions, in their order; ids that are not there (any more) are passed over."""
+    now = state or State()
+    for decision in decisions:
+        now = _after(now, decision)
+    return now
+
+
+def _after(state: State, decision: Decision) -> State:
+    match decision:
+        case Seen(ids=ids):
+            return replace(state, seen=state.seen.union(ids))
+        case Replaced(id=call):
+            if call in state.replaced:  # frozen: the first decision holds
+                return state
+            return replace(state, seen=state.seen | {call}, replaced={**state.replaced, call: decision})
+        case Snipped():
+            return replace(state, snips=(*state.snips, decision))
+        case Collapsed():
+            return replace(state, staged=(*state.staged, decision))
+        case Committed(ids=ids, at_request=at):
+            moved = tuple(s for s in state.staged if s.id in ids)
+            left = tuple(s for s in state.staged if s.id not in ids)
+            return replace(state, staged=left, committed=(*state.committed, *moved), last_commit_request=at)
+        case Withdrawn(ids=ids):
+            return replace(
+                state,
+                snips=tuple(s for s in state.snips if s.id not in ids),
+                staged=tuple(s for s in state.staged if s.id not in ids),
+                committed=tuple(s for s in state.committed if s.id not in ids),
+            )
+        case CacheEdited():
+            return replace(state, cache_edits=(*state.cache_edits, decision))
+        case Nudged():
+            return replace(state, nudges=(*state.nudges, decision))
+
+
+@dataclass(frozen=True, slots=True)
+class Projected:
+    """The messages that the model sees, and from which of them on they are not what they were (None: unchanged).
+
+    Thinking from there on is bound to a prefix that is gone, and is left out.
+    """
+
+    messages: tuple[Message, ...]
+    changed_from: int | None
+
+
+def project(messages: Sequence[Message], state: State) -> Projected:
+    """Applies a state to the messages of a history: replacements, then snips and committed spans."""
+    stands_in = _stand_ins(messages, state)
+    out: list[Message] = []
+    changed_from: int | None = None
+    placed: set[str] = set()
+    for message in messages:
+        owner = stands_in.get(message.uuid)
+        if owner is None:
+            new = _replaced(message, state.replaced)
+        elif owner.id in placed:
+            continue
+        else:
+            placed.add(owner.id)
+            new = owner
+        if new is not message and changed_from is None:
+            changed_from = len(out)
+        out.append(new if changed_from is None else _without_thinking(new))
+    return Projected(tuple(m for m in out if m.content), changed_from)
+
+
+@dataclass(frozen=True, slots=True)
+class _StandIn(Message):
+    id: str = ""
+
+
+def _stand_ins(messages: Sequence[Message], state: State) -> dict[str, _StandIn]:
+    """For each message that is gone, what stands in its place; the first of a span carries it.
+
+    A decision holds only while all of its messages are there, next to each other where that matters: a span whose
+    messages are gone, or in another one, is passed over.
+    """
+    index = {m.uuid: i for i, m in enumerate(messages)}
+    owner: dict[str, _StandIn] = {}
+    for span in state.committed:
+        places = [index[u] for u in span.uuids if u in index]
+        contiguous = len(places) == len(span.uuids) and places == list(range(places[0], places[0] + len(places)))
+        if contiguous and not any(u in owner for u in span.uuids):
+            owner |= dict.fromkeys(span.uuids, _stand_in(span.id, span.note, messages[places[0]]))
+    for snip in state.snips:
+        present = [u for u in snip.uuids if u in index and u not in owner]
+        if present:
+            owner |= dict.fromkeys(present, _stand_in(snip.id, snip.marker, messages[index[present[0]]]))
+    return owner
+
+
+def _stand_in(ident: str, text: str, first: Message) -> _StandIn:
+    return _StandIn("user", "meta", ({"type": "text", "text": text},), (ident,), timestamp=first.timestamp, id=ident)
+
+
+def _replaced(message: Message, replaced: Mapping[str, Replaced]) -> Message:
+    if message.kind != "results" or not replaced:
+        return message
+    content = tuple(_new_result(b, replaced) for b in message.content)
+    return (
+        message
+        if all(a is b for a, b in zip(content, message.content, strict=True))
+        else replace(message, content=content)
+    )
+
+
+def _new_result(block: Block, replaced: Mapping[str, Replaced]) -> Block:
+    decision = replaced.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
+    if decision is None:
+        return block
+    content = block.get("content")
+    if decision.media and isinstance(content, list):
+        new: JSON = [_note_for_media(item, decision.text) for item in content]
+    elif isinstance(content, list):
+        new = [{"type": "text", "text": decision.text}]
+    else:
+        new = decision.text
+    return block if new == content else {**block, "content": new}
+
+
+def _note_for_media(item: JSON, note: str) -> JSON:
+    is_media = isinstance(item, dict) and item.get("type") in ("image", "document")
+    return {"type": "text", "text": note} if is_media else item
+
+
+def _without_thinking(message: Message) -> Message:
+    if message.kind != "response":
+        return message
+    kept = tuple(b for b in message.content if b.get("type") not in ("thinking", "redacted_thinking"))
+    return message if len(kept) == len(message.content) else replace(message, content=kept)
