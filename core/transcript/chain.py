@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.transcript.entries import Entry
+from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.findings import Finding
 from core.transcript.links import Tree, tree_of
 from core.transcript.reader import Log, open_log
@@ -62,30 +62,30 @@ def _leaf(tree: Tree, named: str) -> int:
     Children that were written before the last boundary do not count: rows may be repeated behind it.
     """
     in_reach = tree.in_reach()
+    on_chain = [row.type in CHAIN_TYPES for row in tree.rows]
+    parents = _with_children(tree, on_chain, in_reach)
     chosen = tree.places.get(named)
-    if chosen is not None and tree.rows[chosen].on_chain:
-        children = in_reach if chosen in in_reach else range(len(tree.rows))
-        if chosen not in _with_children(tree, children):
+    if chosen is not None and on_chain[chosen]:
+        children = parents if chosen in in_reach else _with_children(tree, on_chain, range(len(tree.rows)))
+        if chosen not in children:
             return chosen
-    parents = _with_children(tree, in_reach)
-    childless = (i for i in reversed(in_reach) if i not in parents and tree.rows[i].on_chain)
+    childless = (i for i in reversed(in_reach) if on_chain[i] and i not in parents)
     return next(childless, len(tree.rows) - 1)
 
 
-def _with_children(tree: Tree, children: Sequence[int]) -> set[int]:
+def _with_children(tree: Tree, on_chain: Sequence[bool], children: Sequence[int]) -> set[int]:
     """The rows that others hang off, rows off the chain (progress) passed through."""
-    found: set[int] = set()
+    found: set[int | None] = set()
     passed: set[int] = set()
+    parent = tree.parent
     for child in children:
-        if not tree.rows[child].on_chain:
-            continue
-        at = tree.parent[child]
-        while at is not None and not tree.rows[at].on_chain and at not in passed:
-            passed.add(at)
-            at = tree.parent[at]
-        if at is not None:
+        if on_chain[child]:
+            at = parent[child]
+            while at is not None and not on_chain[at] and at not in passed:
+                passed.add(at)
+                at = parent[at]
             found.add(at)
-    return found
+    return found - {None}  # type: ignore[return-value]
 
 
 def _named_leaf(entries: Sequence[Entry]) -> str:
@@ -120,7 +120,6 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
 
     Each stands behind the last row of its response on the path, in file order.
     """
-    on_path = set(path)
     last: dict[str, int] = {}
     home: dict[str, int] = {}
     answered: set[str] = set()
@@ -135,9 +134,8 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
         if rows[i].type == "assistant":
             home.update(dict.fromkeys(rows[i].tools, last.get(rows[i].response_id, i)))
     extra: dict[int, list[int]] = {}
-    for i, row in enumerate(rows):
-        if i in on_path:
-            continue
+    for i in sorted(set(range(len(rows))).difference(path)):
+        row = rows[i]
         if row.type == "assistant" and row.response_id in last:
             extra.setdefault(last[row.response_id], []).append(i)
             home.update(dict.fromkeys(row.tools, last[row.response_id]))

@@ -20,32 +20,36 @@ CHAIN_TYPES = frozenset({"user", "assistant", "attachment", "system"})
 """Row types that the client puts on the parent chain; any other row with a uuid is only passed through as a parent."""
 
 
-class _UsageHead(msgspec.Struct, gc=False):
+class _Lifetimes(msgspec.Struct, frozen=True, gc=False):
+    hour: int = msgspec.field(default=0, name="ephemeral_1h_input_tokens")
+
+
+class _UsageHead(msgspec.Struct, frozen=True, gc=False):
     input_tokens: int = 0
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int = 0
     output_tokens: int = 0
-    cache_creation: dict[str, int] | None = None
+    cache_creation: _Lifetimes | None = None
 
 
 class _MessageHead(msgspec.Struct, gc=False):
-    id: str | None = None
-    model: str | None = None
+    id: str = ""
+    model: str = ""
     content: list[BlockHead] | str | None = None
     usage: _UsageHead | None = None
 
 
 class _RowHead(msgspec.Struct, gc=False):
     type: str = ""
-    subtype: str | None = None
-    uuid: str | None = None
+    subtype: str = ""
+    uuid: str = ""
     parent: str | None = msgspec.field(default=None, name="parentUuid")
-    sidechain: bool | None = msgspec.field(default=None, name="isSidechain")
-    meta: bool | None = msgspec.field(default=None, name="isMeta")
-    summary: bool | None = msgspec.field(default=None, name="isCompactSummary")
-    api_error: bool | None = msgspec.field(default=None, name="isApiErrorMessage")
-    leaf: str | None = msgspec.field(default=None, name="leafUuid")
-    timestamp: str | None = None
+    sidechain: bool = msgspec.field(default=False, name="isSidechain")
+    meta: bool = msgspec.field(default=False, name="isMeta")
+    summary: bool = msgspec.field(default=False, name="isCompactSummary")
+    api_error: bool = msgspec.field(default=False, name="isApiErrorMessage")
+    leaf: str = msgspec.field(default="", name="leafUuid")
+    timestamp: str = ""
     message: _MessageHead | None = None
 
 
@@ -120,13 +124,13 @@ def decode_entry(raw: bytes | bytearray | memoryview, offset: int) -> Entry | No
         offset,
         size,
         head.type,
-        head.subtype or "",
-        head.uuid or "",
+        head.subtype,
+        head.uuid,
         head.parent or "",
-        head.timestamp or "",
-        head.sidechain or False,
-        head.meta or False,
-        leaf=head.leaf or "",
+        head.timestamp,
+        head.sidechain,
+        head.meta,
+        leaf=head.leaf,
     )
 
 
@@ -150,17 +154,17 @@ def _with_message(
         offset,
         size,
         head.type,
-        head.subtype or "",
-        head.uuid or "",
+        head.subtype,
+        head.uuid,
         head.parent or "",
-        head.timestamp or "",
-        head.sidechain or False,
-        head.meta or False,
-        head.summary or False,
-        head.api_error or False,
+        head.timestamp,
+        head.sidechain,
+        head.meta,
+        head.summary,
+        head.api_error,
         "",
-        (message.id or "") if spoken else "",
-        message.model or "",
+        message.id if spoken else "",
+        message.model,
         _usage(message.usage) if message.usage else None,
         tools,
         outlines,
@@ -168,7 +172,7 @@ def _with_message(
 
 
 def _usage(head: _UsageHead) -> Usage:
-    hour = head.cache_creation.get("ephemeral_1h_input_tokens", 0) if head.cache_creation else 0
+    hour = head.cache_creation.hour if head.cache_creation else 0
     return Usage(
         head.input_tokens, head.cache_creation_input_tokens, head.cache_read_input_tokens, head.output_tokens, hour
     )

@@ -35,7 +35,6 @@ _DIGITS = b"0123456789"
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PLAIN = _LETTERS + b"\\" + bytes(range(33)) + bytes(range(127, 256))
 """What is neither symbol nor digit; the backslash is in most cases an escape of JSON."""
-_CODE_POINT = re.compile(rb"\\u")
 _CHEAP = re.compile(rb"\xe2[\x86\x94\x95]")
 """Arrows and box drawing: they fill file listings and tables, and cost less than other scripts."""
 
@@ -125,26 +124,25 @@ def _of_raw_block(raw: bytes) -> BlockOutline:
 
 
 def _thinking(head: BlockHead) -> BlockOutline:
-    chars, wide, density = _measure(bytes(head.thinking))
-    hidden = len(bytes(head.signature)) * 3 // 4 - SIGNATURE_CHARS
+    chars, wide, density = _measure(head.thinking)
+    hidden = len(memoryview(head.signature)) * 3 // 4 - SIGNATURE_CHARS
     return BlockOutline("thinking", max(chars, hidden), density, wide)
 
 
 def _text(head: BlockHead) -> BlockOutline:
-    return _of_text("text", bytes(head.text))
+    return _of_text("text", head.text)
 
 
 def _call(head: BlockHead) -> BlockOutline:
-    chars, wide, density = _measure(bytes(head.input))
+    chars, wide, density = _measure(head.input)
     return BlockOutline("tool_use", chars, density, wide, head.id, head.name)
 
 
 def _result(head: BlockHead) -> BlockOutline:
-    raw = bytes(head.content)
-    if raw[:1] == b'"' or not raw:
-        chars, wide, density = _measure(raw)
+    if bytes(memoryview(head.content)[:1]) in (b'"', b""):
+        chars, wide, density = _measure(head.content)
         return BlockOutline("tool_result", chars, density, wide, head.tool_use_id)
-    parts = outline_content(raw)
+    parts = outline_content(bytes(head.content))
     longest = max(parts, key=lambda part: part.chars, default=BlockOutline("text"))
     return BlockOutline(
         "tool_result",
@@ -179,44 +177,45 @@ _FROM_HEAD = {
 }
 
 
-def _of_text(kind: BlockKind, raw: bytes) -> BlockOutline:
+def _of_text(kind: BlockKind, raw: bytes | Raw) -> BlockOutline:
     chars, wide, density = _measure(raw)
     return BlockOutline(kind, chars, density, wide)
 
 
-def _measure(value: bytes) -> tuple[int, int, Density]:
+def _measure(value: bytes | Raw) -> tuple[int, int, Density]:
     """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
-    raw = _bare(value)
-    sample = raw if len(raw) <= SAMPLE_BYTES else _sample(raw)
+    bare = _bare(value)
+    sample = _sample(bare)
     escapes = sample.count(b"\\")
     if escapes:
-        if _CODE_POINT.search(sample):
-            raw = _bare(_canonical(value))
-            sample = _sample(raw)
+        if b"\\u" in sample:
+            bare = _bare(_canonical(bytes(value)))
+            sample = _sample(bare)
             escapes = sample.count(b"\\")
         escapes -= sample.count(b"\\\\")
-    size = chars = len(sample)
-    wide = 0
+    size, whole = len(sample), len(bare)
+    chars, wide = size, 0
     if not sample.isascii():
         chars = len(sample.decode("utf-8", "replace"))
         wide = max(size - chars - 2 * len(_CHEAP.findall(sample)), 0)
     chars -= escapes
-    if size < len(raw):
-        chars = chars * len(raw) // size
-        wide = wide * len(raw) // size
+    if size < whole:
+        chars = chars * whole // size
+        wide = wide * whole // size
     return chars, wide, _density(sample, size)
 
 
-def _bare(raw: bytes) -> bytes:
-    return raw[1:-1] if raw[:1] == b'"' else raw
+def _bare(raw: bytes | Raw) -> memoryview:
+    view = memoryview(raw)
+    return view[1:-1] if bytes(view[:1]) == b'"' else view
 
 
-def _sample(raw: bytes) -> bytes:
-    size = len(raw)
+def _sample(bare: memoryview) -> bytes:
+    size = len(bare)
     if size <= SAMPLE_BYTES:
-        return raw
+        return bytes(bare)
     step, length = size // SAMPLE_SLICES, SAMPLE_BYTES // SAMPLE_SLICES
-    return b"".join([raw[at : at + length] for at in range(0, step * SAMPLE_SLICES, step)])
+    return b"".join([bare[at : at + length] for at in range(0, step * SAMPLE_SLICES, step)])
 
 
 def _canonical(raw: bytes) -> bytes:

@@ -44,9 +44,17 @@ def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
     """
     scanner = _Scanner(offset)
     view = memoryview(data)
+    found = scanner.scan.entries
     while (end := data.find(b"\n", start)) >= 0:
-        scanner.line(view[start:end], offset + start)
-        start = end + 1
+        line, at, start = view[start:end], offset + start, end + 1
+        try:
+            entry = None if scanner.in_record else decode_entry(line, at)
+        except Damaged:
+            entry = None
+        if entry:
+            found.append(entry)
+        else:
+            scanner.odd_line(bytes(line), at)
     if start < len(data):
         scanner.last_line(view[start:], offset + start)
     scanner.close(torn=last)
@@ -62,16 +70,19 @@ class _Scanner:
         self._run_lines = 0
         self._run_end = -1
 
-    def line(self, line: memoryview, at: int) -> None:
-        """One line, without its end."""
-        if self._pretty and self._continued(bytes(line), at):
+    @property
+    def in_record(self) -> bool:
+        """Whether a record over several lines is open."""
+        return bool(self._pretty)
+
+    def odd_line(self, line: bytes, at: int) -> None:
+        """One line, without its end, that is no row by itself, or may be a part of a longer one."""
+        if self._pretty and self._continued(line, at):
             return
         try:
-            entry = decode_entry(line, at)
+            self._took(decode_entry(line, at), at, len(line))
         except Damaged:
-            self._damaged(bytes(line), at)
-            return
-        self._took(entry, at, len(line))
+            self._damaged(line, at)
 
     def last_line(self, line: memoryview, at: int) -> None:
         """The last line of a file that has no line end: whole, or torn."""
