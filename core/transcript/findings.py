@@ -7,14 +7,14 @@ from typing import Literal, TypeAlias
 
 FindingKind: TypeAlias = Literal[
     "joined-line", "spliced-line", "torn-tail", "garbage-line", "not-a-row", "pretty-printed", "bad-bytes",
-    "no-final-newline", "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "no-message",
+    "no-final-newline", "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "odd-row",
     "unpaired-call", "orphan-result", "duplicate-call", "unsigned-thinking",
     "history-not-in-file", "preserved-not-in-file", "long-line",
 ]  # fmt: skip
 """joined-line: whole records without a line end between them.  spliced-line: a cut record with a whole one behind it.
 torn-tail: the last record is cut.  garbage-line: bytes that are no record.  not-a-row: JSON, but no row.
 pretty-printed: one record over several lines.  bad-bytes: no UTF-8, NUL bytes, a byte-order mark, half a surrogate.
-duplicate-uuid: two rows of one id, no compaction between them.  no-message: a user or assistant row without content.
+duplicate-uuid: two rows of one id, no compaction between them.  odd-row: part of a conversation, but no id or content.
 unpaired-call, orphan-result: the other half is nowhere in the file.  duplicate-call: one id for two calls.
 history-not-in-file, preserved-not-in-file: what a compaction refers to is not there.  long-line: over a megabyte."""
 

@@ -1,9 +1,11 @@
-"""What can be read of a line that is no JSON: joined records, a record behind a cut one."""
+"""What can be read of a line that is no JSON, and what is wrong with the bytes of one that is."""
 
 from __future__ import annotations
 
 import json
 import re
+
+from core.transcript.decode import BOM
 
 _scan = json.JSONDecoder(strict=False).raw_decode
 _RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid)"')
@@ -49,3 +51,26 @@ def _run(text: str, at: int) -> tuple[list[tuple[int, int]], int, int]:
         found.append((at, end))
         at = end
     return found, len(text), len(text)
+
+
+_SURROGATE = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F])", re.DOTALL)
+"""Escaped backslashes and whole pairs are passed over; what is left is half a pair."""
+
+
+def wrong_bytes(raw: bytes) -> str:
+    """What is wrong with the bytes of a row that can be read all the same; "" when nothing is."""
+    wrong = []
+    if raw.startswith(BOM):
+        wrong.append("a byte-order mark, left out")
+    if b"\0" in raw:
+        wrong.append("NUL bytes, left out")
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        count = raw.decode("utf-8", "replace").count("\ufffd") - raw.count(b"\xef\xbf\xbd")
+        wrong.append(f"{count} sequences that are no UTF-8, read as U+FFFD")
+    if b"\\u" in raw:
+        halves = sum(1 for match in _SURROGATE.finditer(raw) if match[1])
+        if halves:
+            wrong.append(f"{halves} halves of surrogate pairs, read as U+FFFD")
+    return "; ".join(wrong)

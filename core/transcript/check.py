@@ -1,0 +1,149 @@
+"""What is wrong with a transcript: every finding with its line, and what a repair does about it."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import msgspec
+
+from core.model import JSON
+from core.transcript.chain import Chain
+from core.transcript.entries import Entry
+from core.transcript.findings import Finding, FindingKind
+from core.transcript.reader import BATCH_BYTES, Log
+from core.transcript.recover import wrong_bytes
+from core.transcript.repair import Repairs, repairs_of
+
+LONG_LINE_BYTES = 1 << 20
+"""Of 150,000 rows of real sessions one was longer."""
+_REPAIRED: dict[FindingKind, str] = {
+    "joined-line": "each record gets its own line",
+    "spliced-line": "the cut record is dropped",
+    "torn-tail": "the cut record is dropped",
+    "garbage-line": "dropped",
+    "not-a-row": "dropped",
+    "pretty-printed": "written on one line",
+    "bad-bytes": "replaced",
+    "no-final-newline": "added",
+    "duplicate-uuid": "the last row stays",
+    "missing-parent": "hung off the row before it",
+    "cycle": "made a root",
+    "no-timestamp": "set between its neighbours",
+}
+_decode_parts = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def check(log: Log, chain: Chain) -> list[Finding]:
+    """All that is wrong with a transcript that was read whole, in file order, with physical line numbers.
+
+    `chain` is its active chain.  Kinds in `findings.NOTES` are worth knowing, but no damage.
+    """
+    repairs = repairs_of(log)
+    found = [
+        *log.findings,
+        *(f for f in chain.findings if f.kind == "preserved-not-in-file"),
+        *_of_links(log, repairs),
+        *_of_pairs(log.entries),
+        *_of_boundaries(log),
+        *(finding for entry in log.entries for finding in _of_row(log, entry)),
+    ]
+    found.sort(key=lambda f: f.offset)
+    lines = _lines(log, (f.offset for f in found))
+    return [replace(f, line=lines[f.offset], repaired=_repaired(f, repairs)) for f in found]
+
+
+def _repaired(finding: Finding, repairs: Repairs) -> str:
+    return "" if finding.offset in repairs.orphans else _REPAIRED.get(finding.kind, "")
+
+
+def _of_links(log: Log, repairs: Repairs) -> Iterator[Finding]:
+    for entry in log.entries:
+        at = entry.offset
+        if at in repairs.dropped:
+            yield Finding("duplicate-uuid", at, f"{entry.uuid}: a later row has this id, and counts")
+        elif at in repairs.orphans:
+            yield Finding(
+                "missing-parent", at, f"{entry.uuid}: its parent is not in the file, nor a row of its session"
+            )
+        elif at in repairs.parents and repairs.parents[at] is None:
+            yield Finding("cycle", at, f"{entry.uuid}: its own ancestor; it counts as a root")
+        elif at in repairs.parents:
+            yield Finding(
+                "missing-parent", at, f"{entry.uuid}: its parent is not in the file; the row before it stands in"
+            )
+        if at in repairs.timestamps:
+            yield Finding("no-timestamp", at, f"{entry.uuid}: older clients cannot resume a session with such a row")
+
+
+def _of_pairs(entries: Iterable[Entry]) -> Iterator[Finding]:
+    """Calls and results without their other half, and ids that two rows have."""
+    rows = list({e.uuid: e for e in entries if e.tools and e.uuid}.values())
+    calls = Counter(t for e in rows if e.type == "assistant" for t in e.tools)
+    results = {t for e in rows if e.type == "user" for t in e.tools}
+    seen: set[str] = set()
+    for entry in rows:
+        for tool in entry.tools:
+            if entry.type == "user":
+                if tool not in calls:
+                    yield Finding("orphan-result", entry.offset, f"{tool}: a result of a call that is not in the file")
+                continue
+            if tool not in results:
+                yield Finding("unpaired-call", entry.offset, f"{tool}: a call without a result in the file")
+            if tool in seen:
+                yield Finding("duplicate-call", entry.offset, f"{tool}: called before; the first pair counts")
+            seen.add(tool)
+
+
+def _of_boundaries(log: Log) -> Iterator[Finding]:
+    known = {e.uuid for e in log.entries}
+    for entry in log.entries:
+        if entry.is_boundary:
+            before = log.body(entry).get("logicalParentUuid")
+            if isinstance(before, str) and before not in known:
+                yield Finding("history-not-in-file", entry.offset, "history before this boundary is not in the file")
+
+
+def _of_row(log: Log, entry: Entry) -> Iterator[Finding]:
+    raw = log.raw(entry)
+    wrong = wrong_bytes(raw)
+    if wrong:
+        yield Finding("bad-bytes", entry.offset, wrong)
+    if entry.size > LONG_LINE_BYTES:
+        yield Finding("long-line", entry.offset, _bulk(raw))
+    if entry.type not in ("user", "assistant"):
+        return
+    message = log.body(entry)["message"] if not entry.outlines or b'"thinking"' in raw else None
+    content = message.get("content") if isinstance(message, dict) else None
+    if not entry.uuid or (not entry.outlines and not isinstance(content, str | list)):
+        yield Finding("odd-row", entry.offset, f"a row of type {entry.type} without an id or without content")
+    if entry.type == "assistant" and isinstance(content, list) and any(map(_unsigned, content)):
+        yield Finding("unsigned-thinking", entry.offset, f"{entry.uuid}: thinking without a signature; it is not sent")
+
+
+def _unsigned(block: JSON) -> bool:
+    return isinstance(block, dict) and block.get("type") == "thinking" and not block.get("signature")
+
+
+def _bulk(raw: bytes) -> str:
+    """How long a line is, and which field makes it so."""
+    try:
+        parts = {name: len(memoryview(part)) for name, part in _decode_parts(raw).items()}
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return f"a line of {len(raw):,} bytes"
+    name = max(parts, key=lambda key: parts[key])
+    return f"a line of {len(raw):,} bytes, {parts[name]:,} of them in {name}"
+
+
+def _lines(log: Log, offsets: Iterable[int]) -> dict[int, int]:
+    """The physical line number, from 1, of each offset (in ascending order), in one pass over the file."""
+    lines: dict[int, int] = {}
+    count, at = 1, 0
+    for offset in offsets:
+        while at < offset and (piece := os.pread(log.file.fileno(), min(BATCH_BYTES, offset - at), at)):
+            count += piece.count(b"\n")
+            at += len(piece)
+        lines[offset] = count
+    return lines
