@@ -47,18 +47,23 @@ def derived_id(*parts: str) -> str:
 class Compacted:
     """What the new history is made of.
 
-    `kept` are the newest messages, word for word; `prompt_tokens` the projected size of the request before each of
-    them; `restored` texts that the client shows to the model as its own notes.
+    `kept` are the messages that stay, or that stand in for others; `prompt_tokens` the projected size of the request
+    before each of them; `restored` texts that the client shows to the model as its own notes.
     """
 
     session_id: str
     summary: str
+    """Stands for all that was before; "" where nothing was summarised: then all other rows stay too."""
     kept: Sequence[Message]
     prompt_tokens: Sequence[int]
     tokens_before: int
     tokens_after: int
     restored: Sequence[str] = ()
     title: str = ""
+    changed_from: int = 0
+    """Index of the first kept message that has another history than it had: from there on thinking and usage go."""
+    dropped: frozenset[str] = frozenset()
+    """Rows that neither stay nor are within what is summarised."""
     in_place: bool = False
     """Kept rows stay as complete as a running client needs them: its next row hangs off one of them."""
 
@@ -107,6 +112,8 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
 
 def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
     plan = writer.plan
+    if not (plan.summary or plan.in_place):
+        return
     key = (plan.session_id, leaf.uuid, plan.summary)
     lead = timedelta(milliseconds=2 + len(plan.restored))
     start = _time(plan.kept[0].timestamp) - lead if plan.kept else _time(leaf.timestamp) + timedelta(milliseconds=1)
@@ -120,6 +127,8 @@ def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
         "compactMetadata": _metadata(plan),
     }
     yield writer.put({**writer.envelope, **boundary}, derived_id("boundary", *key), start)
+    if not plan.summary:
+        return
     yield writer.put(
         {**writer.envelope, **_user(plan.summary), "isCompactSummary": True, "isVisibleInTranscriptOnly": True},
         derived_id("summary", *key), writer.clock,
@@ -139,29 +148,45 @@ def _user(content: JSON) -> dict[str, JSON]:
 
 
 def _tail(writer: _Writer, chain: Chain) -> Iterator[dict[str, JSON]]:
-    """The kept rows in the order in which they are sent; in place, those that are not sent stand between them too."""
-    sent = {uuid: (place, message) for place, message in enumerate(writer.plan.kept) for uuid in message.uuids}
-    order: list[tuple[int, Entry]] = []
-    place = -1
+    """The kept rows in the order in which they are sent, with those between them that are not sent but stay."""
+    for place, entry in _order(writer.plan, chain):
+        message = writer.plan.kept[place]
+        if entry is None:
+            stand_in = {**writer.envelope, **_user(list[JSON](message.content)), "isMeta": True}
+            yield writer.put(stand_in, message.uuid, _time(message.timestamp))
+        elif row := _row(writer, place, message if entry.uuid in message.uuids else None, entry):
+            yield writer.put(row, entry.uuid, _time(entry.timestamp))
+
+
+def _order(plan: Compacted, chain: Chain) -> list[tuple[int, Entry | None]]:
+    """Each row with the place of the message that it belongs to, or stands behind; None for one that has no row yet."""
+    places = {uuid: place for place, message in enumerate(plan.kept) for uuid in message.uuids}
+    order: list[tuple[int, Entry | None]] = []
+    place = -1 if plan.summary else 0
     for entry in chain.entries:
-        place = sent[entry.uuid][0] if entry.uuid in sent else place
-        if place >= 0:
+        place = places.get(entry.uuid, place)
+        if place >= 0 and entry.uuid not in plan.dropped:
             order.append((place, entry))
-    for place, entry in sorted(order, key=lambda item: item[0]):
-        row = writer.log.row(entry)
-        message = sent[entry.uuid][1] if entry.uuid in sent else None
-        if message is not None and message.kind == "response":
-            new = _response_row(writer, row, writer.plan.prompt_tokens[place])
-        elif message is not None and (entry.type == "user" or not writer.plan.in_place):
-            new = _user_row(writer, row, message)
-        else:
-            new = row if writer.plan.in_place else None
-        if new is None and writer.plan.in_place:
-            # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.
-            new = {**writer.envelope, "type": "system", "subtype": "informational", "level": "info", "isMeta": False}
-            new["content"] = "left out by a compaction"
-        if new is not None:
-            yield writer.put(new, entry.uuid, _time(entry.timestamp))
+    with_rows = {entry.uuid for entry in chain.entries}
+    order += [(place, None) for place, message in enumerate(plan.kept) if message.uuid not in with_rows]
+    return sorted(order, key=lambda item: item[0])
+
+
+def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> dict[str, JSON] | None:
+    plan, row = writer.plan, writer.log.row(entry)
+    others_stay = plan.in_place or not plan.summary
+    new: dict[str, JSON] | None = row if others_stay else None
+    if place < plan.changed_from:
+        return row
+    if message is not None and message.kind == "response":
+        new = _response_row(writer, row, plan.prompt_tokens[place])
+    elif message is not None and (entry.type == "user" or not others_stay):
+        new = _user_row(writer, row, message)
+    if new is None and plan.in_place:
+        # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.
+        new = {**writer.envelope, "type": "system", "subtype": "informational", "level": "info", "isMeta": False}
+        new["content"] = "left out by a compaction"
+    return new
 
 
 def _response_row(writer: _Writer, row: dict[str, JSON], prompt_tokens: int) -> dict[str, JSON] | None:
