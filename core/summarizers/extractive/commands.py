@@ -111,11 +111,7 @@ def _error_line(call: Call, limit: int) -> str:
 def _fix(between: Sequence[Call]) -> str:
     """The change, else the command, that came next after a failure."""
     for call in between:
-        if (
-            call.path
-            and not call.command
-            and ("old_string" in call.input or "content" in call.input or "new_string" in call.input)
-        ):
+        if call.path and call.changes:
             return f"{call.name} {code(call.path)}, then it worked"
     ran = next((c for c in between if c.command), None)
     return f"then {code(cut(normal(ran.command), 80))}, then it worked" if ran else "worked when tried again"

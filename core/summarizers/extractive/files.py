@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.summarizers.extractive.items import Item
+from core.summarizers.extractive.items import MUST, Item
 from core.summarizers.extractive.scan import Call, Conversation
 from core.summarizers.extractive.text import capped, code
 
@@ -44,7 +44,7 @@ class _File:
         )
         about = list(self.about)[-_DEFINITIONS:] if self.changed else []
         names = f"; {', '.join(about)}" if about else ""
-        return Item(f"{code(self.path)}: {done}{names}", (10.0 if self.changed else 0.0) + recency, self.at)
+        return Item(f"{code(self.path)}: {done}{names}", recency + (MUST - 6 if self.changed else 0.0), self.at)
 
 
 def files(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from core.summarizers.extractive.cues import finding_score, keys
+from core.summarizers.extractive.cues import finding_score, identifiers, keys
 from core.summarizers.extractive.items import Item, without_repeats
 from core.summarizers.extractive.scan import Conversation
 from core.summarizers.extractive.text import capped, cut, one_line, sentences
@@ -14,7 +14,7 @@ from core.summarizers.extractive.text import capped, cut, one_line, sentences
 _CHARS = 300
 _WORTH = 2.0
 _WORDS = 3
-"""A sentence with fewer content words ("Confirmed.") says nothing without its neighbours."""
+"""A sentence with fewer content words and codes ("Confirmed.") says nothing without its neighbours."""
 _TERM = re.compile(r"`([^`\n]{2,40})`|(?<=[a-z,;(] )([A-Z][A-Za-z0-9]{2,24}(?:[ -][A-Z][A-Za-z0-9]{2,24}){0,2})\b")
 """Names in backticks, and capitalised words inside a sentence."""
 _CONCEPTS = 10
@@ -27,7 +27,7 @@ def findings(talk: Conversation, earlier: Sequence[Item], focus: frozenset[str])
     for said in talk.prose:
         for sentence in _prose(said.text):
             score = finding_score(sentence) + _focus(sentence, focus)
-            if score >= _WORTH and len(keys(sentence)) >= _WORDS:
+            if score >= _WORTH and len(keys(sentence)) + len(identifiers(sentence)) >= _WORDS:
                 out.append(Item(cut(sentence, _CHARS), score + 1.5 * talk.recency(said.at), said.at))
     return without_repeats(out)
 

@@ -51,8 +51,11 @@ class _Use:
     seen: int = 0
     last: float = 0.0
     last_own: float = 0.0
+    changed: bool = False
 
     def score(self) -> float:
+        if self.changed:
+            return 100.0 + self.last
         own = 1 + math.log1p(self.own) + self.last_own if self.own else 0.0
         return math.log1p(self.own + self.seen) + self.last + own
 
@@ -69,9 +72,14 @@ class Names:
         self._count(paths, True, at, own)
         self._count(symbols, False, at, own)
 
-    def add_path(self, path: str, at: float) -> None:
-        """Counts a path that a call named as such, whatever its form."""
+    def add_path(self, path: str, at: float, changed: bool = False) -> None:
+        """Counts a path that a call named as such, whatever its form; files that were changed come first of all."""
         self._count((path,), True, at, True)
+        self.uses[path].changed |= changed
+
+    def size_chars(self) -> int:
+        """What an index of all names would take."""
+        return sum(len(name) + 2 for name in self.uses)
 
     def _count(self, names: Iterable[str], path: bool, at: float, own: bool) -> None:
         for name in names:

@@ -27,7 +27,7 @@ _NAMES_LEAST = 200
 """A shorter index would be a heading with a few names that nobody can place."""
 _PATHS_PART = 0.45
 _SMALL_SHARES = {"rules": 0.85}
-_MUST_PART = {"tasks": 0.25, "work": 0.18, "next": 0.05}
+_MUST_PART = {"tasks": 0.25, "work": 0.18, "next": 0.05, "files": 0.14}
 """Items that must be there may take more than their section's share, up to this part of the whole."""
 _MORE_CHARS = 48
 _GUARDED = re.compile(r"^(?:[(\[]|none$|[^`\[(\n]{2,40}:$)")
@@ -62,7 +62,7 @@ class Page:
 
     def fill(self, names: Names) -> None:
         """Chooses what is kept; the items of a section that does not fit whole are counted, never cut silently."""
-        kept_back = 0 if self.small else min(_NAMES_CHARS, int(self.whole * _NAMES_PART))
+        kept_back = 0 if self.small else min(_NAMES_CHARS, int(self.whole * _NAMES_PART), names.size_chars())
         self.room -= kept_back
         shared = self.room
         for key in PRIORITY:

@@ -11,6 +11,7 @@ from core.summarizers.extractive.names import Names, strings_in
 from core.summarizers.extractive.text import SCAN_CHARS, SUMMARY_CHARS, capped, cut, typed
 
 _PATH_KEYS = ("file_path", "notebook_path", "path", "filePath", "absolute_path", "target_file", "filename", "file")
+_CHANGE_KEYS = ("old_string", "new_string", "content", "new_str", "file_text", "new_source", "edits", "patch")
 _COMMAND_KEYS = ("command", "cmd", "script")
 
 
@@ -30,6 +31,11 @@ class Call:
         """The file that the call is about, "" if it names none."""
         value = next((v for k in _PATH_KEYS if isinstance(v := self.input.get(k), str) and v), "")
         return value if len(value) <= 400 and "\n" not in value else ""
+
+    @property
+    def changes(self) -> bool:
+        """Whether it brings new text for a file."""
+        return any(key in self.input for key in _CHANGE_KEYS)
 
     @property
     def command(self) -> str:
@@ -86,7 +92,7 @@ def _response(talk: Conversation, message: Message, at: int, open_calls: dict[st
         for value in strings_in(given):
             talk.names.add(capped(value), place, own=True)
         if "." in call.path.replace("\\", "/").rsplit("/", 1)[-1] or call.input.get("file_path"):
-            talk.names.add_path(call.path, place)
+            talk.names.add_path(call.path, place, call.changes)
 
 
 def _user(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:

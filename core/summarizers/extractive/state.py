@@ -132,4 +132,6 @@ def next_step(talk: Conversation, open_tasks: Sequence[Item], earlier: Sequence[
         said = talk.prose[-1]
         says = [s for line in said.text.splitlines() for s in sentences(line) if says_next(s)]
         out += [Item(cut(one_line(s), 300), 2.0, said.at) for s in says[-2:]]
+    if talk.last_response < 0:
+        return out
     return out or [Item("Go on with the last request; its last answer is above.", 1.0, talk.last_response)]
