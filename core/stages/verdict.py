@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
@@ -66,12 +67,12 @@ def verdict(
     """
     read, write = rates(model, life)
     if cold:
-        saves, costs, after = (write + (requests - 1) * read) * deleted_tokens, 0.0, 0.0
-    else:
-        saves = requests * read * deleted_tokens
-        costs = CAUTION * rewritten_share * (write - read) * rewritten_tokens
-        each = read * deleted_tokens
-        after = costs / each if each else None
+        saves = (write + (requests - 1) * read) * deleted_tokens
+        return Verdict(deleted_tokens, rewritten_tokens, requests, saves, 0.0, 0.0)
+    each = read * deleted_tokens
+    saves = requests * each
+    costs = CAUTION * rewritten_share * (write - read) * rewritten_tokens
+    after = costs / each if each else None
     return Verdict(deleted_tokens, rewritten_tokens, requests, saves, costs, after)
 
 
@@ -86,7 +87,7 @@ def rates(model: Model, life: CacheLife = "5m") -> tuple[float, float]:
 def requests_to_come(messages: Sequence[Message], context_tokens: int, auto_threshold_tokens: int) -> int:
     """How many requests fit until automatic compaction, at the session's mean growth; at least 1."""
     sizes = [m.usage.prompt_tokens for m in messages if m.usage and m.usage.prompt_tokens][-GROWTH_WINDOW - 1 :]
-    grown = [b - a for a, b in zip(sizes, sizes[1:], strict=False) if b > a]
+    grown = [b - a for a, b in pairwise(sizes) if b > a]
     growth = sum(grown) / len(grown) if grown else DEFAULT_GROWTH_TOKENS
     room = max(0, auto_threshold_tokens - context_tokens)
     return max(1, min(MAX_REQUESTS, int(room / max(1.0, growth))))
