@@ -109,7 +109,7 @@ class _Scanner:
             self._note("not-a-row", "JSON, but no row; it is left out", at, size)
 
     def _damaged(self, line: bytes, at: int) -> None:
-        if line.strip(_BLANKS) == b"{":
+        if line.rstrip(_BLANKS) == b"{":
             self._pretty, self._pretty_at = [line], at
         else:
             self._recovered(line, at, last=False)
@@ -130,7 +130,7 @@ class _Scanner:
             self._note("joined-line", f"{len(spans)} records on one line; all are read", at)
         elif lost is None:
             self._note("bad-bytes", "NUL bytes or a byte-order mark in a row; they are left out", at)
-        elif last and not read_to_end:
+        elif last and not read_to_end and text.lstrip().startswith(b"{"):
             self._note("torn-tail", "the last record is cut; it is left out", at + lost)
         elif entries:
             found = f"{len(entries)} whole on the same line: read"
@@ -163,7 +163,7 @@ class _Scanner:
     def _note(self, kind: FindingKind, message: str, at: int, size: int = 0) -> None:
         """A finding; a run of lines of one kind is one."""
         findings = self.scan.findings
-        if kind in _RUNS and at == self._run_end and findings[-1].kind == kind:
+        if kind in _RUNS and at == self._run_end and findings[-1].kind in _RUNS:
             self._run_lines += 1
             message = f"{self._run_lines} lines in a row that are no rows; they are left out"
             findings[-1] = replace(findings[-1], message=message)
