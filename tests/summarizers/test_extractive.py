@@ -174,7 +174,7 @@ def test_summarising_a_summary_alone_keeps_every_line_of_it() -> None:
 
 def test_what_found_no_room_is_counted_and_the_count_goes_on() -> None:
     prose = [answer(f"Decision: we use variant-{n} of the {'very ' * 20}long plan.") for n in range(100)]
-    request = SummaryRequest([said("Go."), *prose], 4_000)
+    request = SummaryRequest([said("Go."), *prose], 4_000, cwd="/w", transcript="/t.jsonl")
 
     first = Extractive().summarize(request)
     second = summary_of(said(first.text, kind="summary"), budget=4_000)

@@ -21,6 +21,7 @@ RULE = re.compile(
         r"nie(?:mals)?|immer|nur|nicht|keine?|muss|müssen|soll(?:en)?|bitte|jamais|toujours|seulement|ne pas|il faut",
         r"nunca|siempre|solo|debe|mai|sempre|soltanto|deve|нельзя|всегда|никогда|только",
     ).pattern
+    + "|^(?:please )?use\\b"
     + "|不要|必须|必須|禁止|只能|总是|しないで|必ず|ください",  # written without spaces: no word has an edge
     re.IGNORECASE,
 )
@@ -48,6 +49,8 @@ UPDATE = re.compile(
     + r"|\bupdate[sd]?:|^new\b|(?<!right )(?<!from )(?<!until )(?<!for )(?<!\A)\bnow\b(?! on)",
     re.IGNORECASE,
 )
+SETS = _any_of("is|are|was|equals|called|named")
+"""The words between a thing and its value."""
 DEFERRED = _any_of(
     r"later|afterwards?|eventually|remember to|remind me|don'?t forget|to-?do|follow[- ]?up",
     r"at the (?:very )?end(?! of)|once (?:this|that|it) is",
@@ -90,14 +93,14 @@ _CHATTER = re.compile(
     re.IGNORECASE,
 )
 _NEXT = _any_of(
-    r"next(?: step| up|,)|remaining|still (?:to|need|have)|then i(?:'ll| will)|i(?:'ll| will) now|to do|left to",
+    r"next(?: step| up|(?=,))|remaining|still (?:to|need|have)|then i(?:'ll| will)|i(?:'ll| will) now|to do|left to",
     r"now i(?:'ll| will| need)|let me|want me to|should i|shall i",
 )
 _IDENTIFIER = re.compile(
     r"\b(?=[\w-]{0,80}\d)(?=[\w-]{0,80}[A-Za-z])\w{1,40}(?:-\w{1,40}){1,8}\b"
     r"|\b(?=[0-9a-f]{0,40}\d)(?=[0-9a-f]{0,40}[a-f])[0-9a-f]{7,40}\b|#\d{1,6}\b|\b[A-Z]{2,10}-\d{1,6}\b"
 )
-_WORD = re.compile(r"[a-zà-ÿ]{3,}")
+_WORD = re.compile(r"[^\W\d_]{3,}")
 STOP = frozenset(
     re.findall(
         r"\w+",

@@ -78,8 +78,8 @@ class Names:
         self.uses[path].changed |= changed
 
     def size_chars(self) -> int:
-        """What an index of all names would take."""
-        return sum(len(name) + 2 for name in self.uses)
+        """What an index of all names would take, its two lines' beginnings counted."""
+        return sum(len(name) + 2 for name in self.uses) + 24
 
     def _count(self, names: Iterable[str], path: bool, at: float, own: bool) -> None:
         for name in names:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.summarizers.extractive.cues import BINDING, DEFERRED, LABEL, PREFERENCE, RULE, UPDATE, identifiers, keys
+from core.summarizers.extractive.cues import BINDING, DEFERRED, LABEL, PREFERENCE, RULE, SETS, UPDATE, identifiers, keys
 from core.summarizers.extractive.items import MUST, Item, Said, without_repeats
 from core.summarizers.extractive.scan import Conversation
 from core.summarizers.extractive.text import cut, one_line, quoted, sentences, unmarked
@@ -105,7 +105,8 @@ def statement_score(text: str) -> float:
         + 0.5 * bool(values.get("number"))
     )
     score += 2.0 * bool(DEFERRED.search(rest)) + 0.5 * min(1, len(identifiers(text))) + set_once
-    return score - (2.0 if text.endswith("?") else 0.0) - (1.0 if len(keys(rest)) < 2 else 0.0)
+    score += bool(values and SETS.search(rest))
+    return score - (2.0 if text.endswith("?") else 0.0) - (1.0 if not keys(rest) else 0.0)
 
 
 def _first_and_last(said: Sequence[Said], first_chars: int, last_chars: int) -> list[Item]:

@@ -23,7 +23,7 @@ _INJECTED = (
 _INJECTED_OPEN = re.compile("<(" + "|".join(_INJECTED) + ")>")
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]{0,40}\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')*`]{0,3}\s+(?=[A-Z0-9\"'`(*\[À-ÞА-Я㐀-鿿])|(?<=[。！？])")
-_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|mr|mrs|dr)|\b[A-Z])\.$", re.IGNORECASE)
+_ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|mr|mrs|dr)|\b[A-Z]|^\d{1,2})\.$", re.IGNORECASE)
 _BULLET = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|#{1,6}\s+|>\s+)")
 
 
