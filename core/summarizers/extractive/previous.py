@@ -31,6 +31,7 @@ UNPLACED = "unplaced"
 """The key of what earlier summaries left out, where they do not say of which section it was."""
 _CLIENT_ITEMS = 400
 _CLIENT_CHARS = 400
+"""Of somebody else's summary that many sentences of that length: clients' own have 60 to 250."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from core.summarizers.extractive.text import cut
 
 SMALL_CHARS = 3_000
 """A smaller summary has room for content only: short headings, no message ids, no empty sections."""
-_NAMES_CHARS = 5_000
+_NAMES_CHARS = 4_500
 _NAMES_PART = 0.44
 """Set aside for names: on 11 real sessions a summary of 12,400 characters with such an index held .93 of the paths and
 .80 of the symbols that were needed next."""
@@ -26,11 +26,14 @@ _NAMES_MOST = 8_000
 _NAMES_LEAST = 200
 """A shorter index would be a heading with a few names that nobody can place."""
 _PATHS_PART = 0.45
+"""Of the index; a path is four times as long as a symbol."""
 _SMALL_SHARES = {"rules": 0.85}
 _MUST_PART = {"tasks": 0.25, "work": 0.18, "next": 0.05, "files": 0.14}
 """Items that must be there may take more than their section's share, up to this part of the whole."""
 _MORE_CHARS = 48
+"""What the line that counts the left out items takes."""
 _GUARDED = re.compile(r"^(?:[(\[]|none$|[^`\[(\n]{2,40}:$)")
+"""Texts that would be read back as something else: they get an empty id in front."""
 
 
 @dataclass(slots=True)
@@ -123,9 +126,10 @@ class Page:
 
     def _bullet(self, item: Item) -> str:
         tag = f"({item.tag}) " if item.tag else ""
-        guarded = not tag and bool(_GUARDED.match(item.text))
         shown = "" if self.small else item.id
-        mark = f"- {tag}{f'[{shown}] ' if shown else '[-] ' if guarded else ''}"
+        if not shown and _GUARDED.match(item.text):
+            shown = "-"
+        mark = f"- {tag}{f'[{shown}] ' if shown else ''}"
         return (mark.rstrip() if item.text.startswith("\n") else mark) + item.text
 
     def _written(self, part: _Part) -> str:

@@ -22,6 +22,7 @@ _STATEMENT_CHARS = 400
 _STATEMENTS_IN_MESSAGE = 40
 """Of a long paste only the first rules count: more would be a document and no wishes."""
 _WORTH = 2.0
+"""One clear sign, or two weak ones: finds some 4 statements in a real session, most of them rightly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,20 +94,25 @@ def units(text: str) -> list[str]:
 def statement_score(text: str) -> float:
     """How much a sentence of a person looks like something that goes on to hold; from 2 on it counts as such."""
     values, rest = values_in(text)
-    set_once = bool(values.get("zone") or values.get("language"))
-    number = sum(len(v) for kind, v in values.items() if kind not in ("number", "person"))
     label = LABEL.match(text)
-    rule = RULE.search(rest) or (label and BINDING.search(label[0]))
-    score = 3.0 * bool(label) + 2.0 * bool(rule) + 2.0 * bool(PREFERENCE.search(rest))
-    score += (
-        1.5 * bool(UPDATE.search(rest))
-        + min(2, number)
-        + 0.5 * bool(values.get("person"))
-        + 0.5 * bool(values.get("number"))
+    exact = sum(len(v) for kind, v in values.items() if kind not in ("number", "person"))
+    signs = (
+        (3.0, label),
+        (2.0, RULE.search(rest) or (label and BINDING.search(label[0]))),
+        (2.0, PREFERENCE.search(rest)),
+        (2.0, DEFERRED.search(rest)),
+        (1.5, UPDATE.search(rest)),
+        (1.0, exact > 0),
+        (1.0, exact > 1),
+        (1.0, values and SETS.search(rest)),
+        (1.0, "zone" in values or "language" in values),  # a session has one of each
+        (0.5, "person" in values),
+        (0.5, "number" in values),
+        (0.5, identifiers(text)),
+        (-2.0, text.endswith("?")),
+        (-1.0, not keys(rest)),
     )
-    score += 2.0 * bool(DEFERRED.search(rest)) + 0.5 * min(1, len(identifiers(text))) + set_once
-    score += bool(values and SETS.search(rest))
-    return score - (2.0 if text.endswith("?") else 0.0) - (1.0 if not keys(rest) else 0.0)
+    return sum(worth for worth, sign in signs if sign)
 
 
 def _first_and_last(said: Sequence[Said], first_chars: int, last_chars: int) -> list[Item]:
@@ -127,7 +133,7 @@ def _between(said: Sequence[Said], talk: Conversation, covered: set[str], often:
     for s in said[1:-1]:
         if all(one_line(unmarked(line)) in covered for line in s.text.splitlines() if line.strip()):
             continue
-        rank = talk.recency(s.at) + min(2.0, len(keys(s.text[:2_000])) / 10) - (2 if s.at in often else 0)
+        rank = 2 * talk.recency(s.at) + min(1.0, len(keys(s.text[:2_000])) / 10) - (2 if s.at in often else 0)
         out.append(Item(quoted(cut(s.text, MESSAGE_CHARS, tail=_MESSAGE_TAIL)), rank, s.at, s.id))
     return without_repeats(out)
 
