@@ -16,7 +16,7 @@ RULE = re.compile(
     _any_of(
         r"must(?:n't)?|never|always|only|don'?t|do not|does not|shall(?: not)?|should(?:n't| not)?|may not|can ?not",
         r"no longer|required?|requires|forbidden|not allowed|under no circumstances|unless|whenever|until|from now on",
-        r"without (?:explicit |prior )?(?:approval|consent|asking)|make sure|ensure|avoid|keep|leave|stick to|stop and",
+        r"without (?:explicit |prior )?(?:approval|consent|asking)|make sure|ensure|avoid|keep|leave|stick to",
         r"at most|at least|no more than|exactly|instead of|rather than|important|careful",
         r"nie(?:mals)?|immer|nur|nicht|keine?|muss|müssen|soll(?:en)?|bitte|jamais|toujours|seulement|ne pas|il faut",
         r"nunca|siempre|solo|debe|mai|sempre|soltanto|deve|нельзя|всегда|никогда|только",
