@@ -201,15 +201,15 @@ def _torn(line: bytes, n: int) -> bytes:
 
 
 DAMAGE: tuple[Callable[[bytes, int], bytes], ...] = (
-    lambda line, n: line.rstrip(b"\n"),  # joined with the next
+    lambda line, _n: line.rstrip(b"\n"),  # joined with the next
     _torn,  # spliced with the next
     lambda line, n: _torn(line, n) + b"\n",
     lambda _line, _n: b"",
     lambda line, _n: line + line,
     lambda line, n: b"\0" * (n % 40) + line,
-    lambda line, n: b"\xef\xbb\xbf" + line.replace(b"\n", b"\r\n"),
-    lambda line, n: b"\n \t\nnull\n[]\n{}\n" + line,
-    lambda line, n: b"<<<<<<< garbage\n}\n" + line,
+    lambda line, _n: b"\xef\xbb\xbf" + line.replace(b"\n", b"\r\n"),
+    lambda line, _n: b"\n \t\nnull\n[]\n{}\n" + line,
+    lambda line, _n: b"<<<<<<< garbage\n}\n" + line,
     _pretty,
     lambda line, _n: line.replace(b"question", b"\xff\xfe \\ud800 \xe2\x80\xa8"),
     lambda line, _n: line.replace(b'"uuid":"', b'"uuid":5,"was":"'),

@@ -121,7 +121,9 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
     Each stands behind the last row of its response on the path, in file order.
     """
     last: dict[str, int] = {}
+    """The last row on the path of each response."""
     home: dict[str, int] = {}
+    """The row on the path that the result of each call stands behind."""
     answered: set[str] = set()
     for i in path:
         row = rows[i]
@@ -134,12 +136,15 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
         if rows[i].type == "assistant":
             home.update(dict.fromkeys(rows[i].tools, last.get(rows[i].response_id, i)))
     extra: dict[int, list[int]] = {}
-    for i in sorted(set(range(len(rows))).difference(path)):
+    others = sorted(set(range(len(rows))).difference(path))
+    for i in others:
         row = rows[i]
         if row.type == "assistant" and row.response_id in last:
             extra.setdefault(last[row.response_id], []).append(i)
             home.update(dict.fromkeys(row.tools, last[row.response_id]))
-        elif row.tools and row.type == "user" and home.keys() >= set(row.tools) and not answered.issuperset(row.tools):
+    for i in others:
+        row = rows[i]
+        if row.tools and row.type == "user" and home.keys() >= set(row.tools) and not answered.issuperset(row.tools):
             extra.setdefault(home[row.tools[0]], []).append(i)
             answered.update(row.tools)
-    return [k for i in path for k in (i, *extra.get(i, ()))] if extra else path
+    return [k for i in path for k in (i, *sorted(extra.get(i, ())))] if extra else path

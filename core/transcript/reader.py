@@ -8,6 +8,8 @@ files of more than 5 MiB, but for rows that the boundary names as kept).
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -93,12 +95,9 @@ def open_log(path: Path, whole: bool = False) -> Log:
     """
     log = _open(path)
     backwards = _Backwards(log.size, whole or not log.large)
-    try:
+    with _failing(log):
         while batch := backwards.wanted():
             backwards.take(os.pread(log.file.fileno(), batch[1] - batch[0], batch[0]))
-    except OSError as error:
-        log.close()
-        raise _unreadable(path, error) from None
     return backwards.into(log)
 
 
@@ -110,14 +109,11 @@ async def aopen_log(path: Path, whole: bool = False) -> Log:
 
     log = await asyncio.to_thread(_open, path)
     backwards = _Backwards(log.size, whole or not log.large)
-    try:
+    with _failing(log):
         async with aiofiles.open(path, "rb") as file:
             while batch := backwards.wanted():
                 await file.seek(batch[0])
                 await asyncio.to_thread(backwards.take, await file.read(batch[1] - batch[0]))
-    except OSError as error:
-        log.close()
-        raise _unreadable(path, error) from None
     return backwards.into(log)
 
 
@@ -127,6 +123,19 @@ def _open(path: Path) -> Log:
         return Log(path, file, os.fstat(file.fileno()).st_size)
     except OSError as error:
         raise _unreadable(path, error) from None
+
+
+@contextmanager
+def _failing(log: Log) -> Iterator[None]:
+    """Closes the log when it cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        log.close()
+        raise _unreadable(log.path, error) from None
+    except BaseException:
+        log.close()
+        raise
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:

@@ -8,11 +8,16 @@ import re
 from core.transcript.decode import BOM
 
 _scan = json.JSONDecoder(strict=False).raw_decode
-_RECORD_START = re.compile(r'\{"(?:parentUuid|type|uuid)"')
-"""How a record of the client begins: what is looked for behind a cut record."""
+_RECORD_START = re.compile(
+    r'\{"(?:parentUuid"|uuid"|type":"(?!(?:text|thinking|redacted_thinking|tool_use|tool_result|tool_reference|image'
+    r'|document|base64)"))'
+)
+"""How a record of the client begins, and no content block: what is looked for behind a cut record."""
 _NO_BLANK = re.compile(r"[^ \t\r]")
-_PASSES = 4
+_PASSES = 8
 """How often the characters of a line may be gone over in search of a record: hostile lines have a start everywhere."""
+_ERROR_SHARE = 16
+"""What an error costs is this part of the text before it: Python counts its lines."""
 
 
 def records_in(line: bytes) -> list[tuple[int, int]]:
@@ -29,7 +34,7 @@ def records_in(line: bytes) -> list[tuple[int, int]]:
         more, end, seen = _run(text, start.start())
         if end == len(text):
             return found + more
-        left -= seen - start.start() + 1
+        left -= seen - start.start() + seen // _ERROR_SHARE + 1
         if left < 0:
             break
     return found

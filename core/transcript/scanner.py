@@ -87,13 +87,15 @@ class _Scanner:
     def last_line(self, line: memoryview, at: int) -> None:
         """The last line of a file that has no line end: whole, or torn."""
         if self._pretty and self._continued(bytes(line), at):
-            return
-        try:
-            self._took(decode_entry(line, at), at, len(line))
-        except Damaged:
-            if not self._recovered(bytes(line), at, last=True):
-                return
-        self._note("no-final-newline", "the last line has no line end", at)
+            whole = not self._pretty
+        else:
+            try:
+                self._took(decode_entry(line, at), at, len(line))
+                whole = True
+            except Damaged:
+                whole = self._recovered(bytes(line), at, last=True)
+        if whole:
+            self._note("no-final-newline", "the last line has no line end", at)
 
     def close(self, torn: bool) -> None:
         """The end of the piece: a record that is still open is no record."""
