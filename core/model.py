@@ -81,6 +81,11 @@ def block_text(block: Block) -> str:
     return value if isinstance(value, str) else ""
 
 
+def is_media(item: JSON) -> bool:
+    """Whether a content block is an image or a document."""
+    return isinstance(item, dict) and item.get("type") in ("image", "document")
+
+
 def tool_uses(message: Message) -> list[Block]:
     """The tool calls of a response, in order."""
     return [b for b in message.content if b.get("type") == "tool_use"]

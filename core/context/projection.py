@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from core.model import JSON, Block, Message
+from core.model import JSON, Block, Message, is_media, tool_results
+from core.transcript.blob import media_blob
 
-Reason: TypeAlias = Literal["budget", "cleared", "unchanged", "media"]
-"""budget: too large, stored.  cleared: old, stored.  unchanged: a second read of what an earlier result shows.
-media: an image or document that the API refuses or that is in the way."""
+Reason: TypeAlias = Literal["budget", "cleared", "unchanged"]
+"""budget: too large, stored.  cleared: old, stored.  unchanged: a second read of what an earlier result shows."""
 
 
 class Seen(msgspec.Struct, frozen=True, tag_field="kind", tag="seen"):
@@ -30,13 +30,26 @@ class Seen(msgspec.Struct, frozen=True, tag_field="kind", tag="seen"):
 class Replaced(msgspec.Struct, frozen=True, tag_field="kind", tag="replaced"):
     """A tool result whose content is `text` from now on, whatever the template becomes later.
 
-    `id` is that of the call.  With `media`, only images and documents in it are replaced, the text stays.
+    `id` is that of the call.  The budget leaves images and documents in their place.
     """
 
     id: str
     text: str
     reason: Reason
-    media: bool = False
+    leans_on: str = ""
+    """The call whose result `text` points to: the replacement holds only while that result is there, whole."""
+    at_request: int = 0
+    """How many responses there were when it was decided; 0 where that is of no use later."""
+
+
+class MediaReplaced(msgspec.Struct, frozen=True, tag_field="kind", tag="media-replaced"):
+    """An image or document that has this note in its place from now on."""
+
+    owner: str
+    """The call whose result holds it, or the uuid of the message."""
+    body: str
+    """The id of its content, which finds it in the store: places shift when other decisions are written out."""
+    text: str
 
 
 class Snipped(msgspec.Struct, frozen=True, tag_field="kind", tag="snipped"):
@@ -46,6 +59,8 @@ class Snipped(msgspec.Struct, frozen=True, tag_field="kind", tag="snipped"):
     uuids: tuple[str, ...]
     marker: str
     tokens: int = 0
+    after: str = ""
+    """The newest message when it was decided."""
 
 
 class Collapsed(msgspec.Struct, frozen=True, tag_field="kind", tag="collapsed"):
@@ -89,11 +104,20 @@ class Nudged(msgspec.Struct, frozen=True, tag_field="kind", tag="nudged"):
 
     tokens: int
     at_request: int
+    after: str = ""
+    """The newest message when it was shown: what came since is counted from there."""
 
 
-Decision: TypeAlias = Seen | Replaced | Snipped | Collapsed | Committed | Withdrawn | CacheEdited | Nudged
+Decision: TypeAlias = (
+    Seen | Replaced | MediaReplaced | Snipped | Collapsed | Committed | Withdrawn | CacheEdited | Nudged
+)
+Notes: TypeAlias = Mapping[str, str]
+"""What stands in the place of images and documents, by the ids of their content."""
 
+_Item = TypeVar("_Item", bound=JSON)
 _NONE: Mapping[str, Replaced] = MappingProxyType({})
+_NO_MEDIA: Mapping[str, Notes] = MappingProxyType({})
+_NO_NOTES: Notes = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +126,8 @@ class State:
 
     seen: frozenset[str] = frozenset()
     replaced: Mapping[str, Replaced] = field(default_factory=lambda: _NONE)
+    media: Mapping[str, Notes] = field(default_factory=lambda: _NO_MEDIA)
+    """By the call or the message that holds them."""
     snips: tuple[Snipped, ...] = ()
     staged: tuple[Collapsed, ...] = ()
     committed: tuple[Collapsed, ...] = ()
@@ -131,6 +157,8 @@ def _after(state: State, decision: Decision) -> State:
             if call in state.replaced:  # frozen: the first decision holds
                 return state
             return replace(state, seen=state.seen | {call}, replaced={**state.replaced, call: decision})
+        case MediaReplaced(owner=owner, body=body, text=text):
+            return replace(state, media={**state.media, owner: {body: text, **state.media.get(owner, _NO_NOTES)}})
         case Snipped():
             return replace(state, snips=(*state.snips, decision))
         case Collapsed():
@@ -166,13 +194,14 @@ class Projected:
 def project(messages: Sequence[Message], state: State) -> Projected:
     """Applies a state to the messages of a history: replacements, then snips and committed spans."""
     stands_in = _stand_ins(messages, state)
+    replaced = _holding(messages, state, stands_in)
     out: list[Message] = []
     changed_from: int | None = None
     placed: set[str] = set()
     for message in messages:
         owner = stands_in.get(message.uuid)
         if owner is None:
-            new = _replaced(message, state.replaced)
+            new = _replaced(message, replaced, state.media)
         elif owner.id in placed:
             continue
         else:
@@ -213,34 +242,48 @@ def _stand_in(ident: str, text: str, first: Message) -> _StandIn:
     return _StandIn("user", "meta", ({"type": "text", "text": text},), (ident,), timestamp=first.timestamp, id=ident)
 
 
-def _replaced(message: Message, replaced: Mapping[str, Replaced]) -> Message:
-    if message.kind != "results" or not replaced:
+def _holding(messages: Sequence[Message], state: State, stands_in: Mapping[str, _StandIn]) -> Mapping[str, Replaced]:
+    """The replacements that hold: where the result that one points to is gone, the content comes back."""
+    if not any(r.leans_on for r in state.replaced.values()):
+        return state.replaced
+    there = {b.get("tool_use_id") for m in messages if m.uuid not in stands_in for b in tool_results(m)}
+    whole = there - state.replaced.keys() - state.cleared_on_server
+    return {call: r for call, r in state.replaced.items() if not r.leans_on or r.leans_on in whole}
+
+
+def _replaced(message: Message, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> Message:
+    if message.kind == "response" or not (replaced or media):
         return message
-    content = tuple(_new_result(b, replaced) for b in message.content)
-    return (
-        message
-        if all(a is b for a, b in zip(content, message.content, strict=True))
-        else replace(message, content=content)
-    )
+    noted = _noted(message.content, media.get(message.uuid, _NO_NOTES))
+    content = tuple(_new_result(b, replaced, media) if b.get("type") == "tool_result" else b for b in noted)
+    unchanged = all(a is b for a, b in zip(content, message.content, strict=True))
+    return message if unchanged else replace(message, content=content)
 
 
-def _new_result(block: Block, replaced: Mapping[str, Replaced]) -> Block:
-    decision = replaced.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
-    if decision is None:
-        return block
-    content = block.get("content")
-    if decision.media and isinstance(content, list):
-        new: JSON = [_note_for_media(item, decision.text) for item in content]
-    elif isinstance(content, list):
-        new = [{"type": "text", "text": decision.text}]
-    else:
+def _new_result(block: Block, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> Block:
+    call = str(block.get("tool_use_id"))
+    content, decision, notes = block.get("content"), replaced.get(call), media.get(call, _NO_NOTES)
+    new: JSON = list[JSON](_noted(content, notes)) if isinstance(content, list) else content
+    if decision is not None and isinstance(new, list):
+        kept = [i for i in new if decision.reason == "budget" and (is_media(i) or _is_note(i, notes))]
+        new = [{"type": "text", "text": decision.text}, *kept]
+    elif decision is not None:
         new = decision.text
     return block if new == content else {**block, "content": new}
 
 
-def _note_for_media(item: JSON, note: str) -> JSON:
-    is_media = isinstance(item, dict) and item.get("type") in ("image", "document")
-    return {"type": "text", "text": note} if is_media else item
+def _noted(items: Sequence[_Item], notes: Notes) -> list[_Item | Block]:
+    """The items, with notes in the place of the images and documents that have one."""
+    return [_note_for(item, notes) for item in items] if notes else [*items]
+
+
+def _note_for(item: _Item, notes: Notes) -> _Item | Block:
+    text = notes.get(media_blob(item).id) if isinstance(item, dict) and is_media(item) else None
+    return item if text is None else {"type": "text", "text": text}
+
+
+def _is_note(item: JSON, notes: Notes) -> bool:
+    return isinstance(item, dict) and item.get("text") in notes.values()
 
 
 def _without_thinking(message: Message) -> Message:

@@ -6,27 +6,17 @@ fenced, so that nothing in them can pass for a heading; images and documents are
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
-from core.errors import Damaged
 from core.model import JSON, Block, Message, tool_uses
+from core.transcript.blob import Blob, json_bytes, media_blob, utf8
 
-_SUFFIXES = {
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-    "application/pdf": "pdf",
-}  # what the Messages API takes as base64
 _INPUT_CHARS = 100
 """What a heading shows of a call's input: enough for a path or the start of a command, on one line."""
 _TICKS = re.compile(r"`+")
@@ -40,7 +30,7 @@ class Body(msgspec.Struct, frozen=True):
 
     id: str
     kind: str
-    """A message's kind, or result, image, document; `output` for what the client stored itself."""
+    """A message's kind, or result, image, document; `output` for a whole result in a file of its own."""
     name: str
     """Of a result: the tool."""
     file: str
@@ -80,27 +70,33 @@ class Page:
         yield
         if ident:
             raw = b"".join(self.pieces[first:])
-            lines = raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
             digest = hashlib.sha256(raw).hexdigest()
-            where = (self.file, offset, len(raw), line, lines, digest)
+            where = (self.file, offset, len(raw), line, _count_lines(raw), digest)
             self.bodies.append(Body(utf8(ident).decode(), kind, utf8(name).decode(), *where))
 
     def keep(self, block: Block) -> str:
         """Take the image or document of a block; a link to its file, or "" when it holds none that can be read."""
-        source = block.get("source")
-        if not isinstance(source, dict) or source.get("type") != "base64":
+        if not isinstance(block.get("source"), dict):
             return ""
-        try:
-            content = base64.b64decode(str(source.get("data")), validate=True)
-        except (binascii.Error, ValueError):
+        blob = media_blob(block)
+        if blob.form != "media":
             return ""
-        kind, digest = str(block.get("type")), hashlib.sha256(content).hexdigest()
-        ident = f"media-{digest[:16]}"  # 64 bits: no two of a session are taken for each other
-        file = f"{ident}.{_SUFFIXES.get(str(source.get('media_type')), 'bin')}"
-        if file not in self.media:
-            self.media[file] = content
-            self.bodies.append(Body(ident, kind, "", file, 0, len(content), 1, 0, digest))
-        return f"{'!' if kind == 'image' else ''}[{kind}]({file})"
+        if blob.file not in self.media:
+            self.media[blob.file] = blob.content
+            self.bodies.append(body_of(blob))
+        return f"{'!' if blob.kind == 'image' else ''}[{blob.kind}]({blob.file})"
+
+
+def body_of(blob: Blob, name: str = "") -> Body:
+    """The index line of a file of its own; `name` is the tool."""
+    raw = blob.content
+    lines = 0 if blob.form == "media" else _count_lines(raw)
+    ident, tool = utf8(blob.id).decode(), utf8(name).decode()
+    return Body(ident, blob.kind, tool, blob.file, 0, len(raw), 1, lines, hashlib.sha256(raw).hexdigest())
+
+
+def _count_lines(raw: bytes) -> int:
+    return raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
 
 
 def render(file: str, header: str, messages: Sequence[Message]) -> Page:
@@ -122,11 +118,6 @@ def render(file: str, header: str, messages: Sequence[Message]) -> Page:
     return page
 
 
-def utf8(text: str) -> bytes:
-    """The bytes of a text; a lone surrogate, which has none, is a question mark."""
-    return text.encode("utf-8", "replace")
-
-
 def _put_block(page: Page, block: Block, calls: dict[str, Block]) -> None:
     match block:
         case {"type": "text", "text": str(text)}:
@@ -145,7 +136,7 @@ def _put_block(page: Page, block: Block, calls: dict[str, Block]) -> None:
 def _put_result(page: Page, block: Block, calls: dict[str, Block]) -> None:
     ident = block.get("tool_use_id")
     call = calls.get(str(ident), {"id": ident})
-    shown = _json(call["input"]).decode()[:_INPUT_CHARS] if "input" in call else ""
+    shown = json_bytes(call["input"]).decode()[:_INPUT_CHARS] if "input" in call else ""
     failed = " (error)" if block.get("is_error") is True else ""
     page.put(f"### Result{failed} of {_call(call)}{' · ' if shown else ''}{shown}\n\n")
     text = _result_text(page, block.get("content"))
@@ -168,7 +159,7 @@ def _item_text(page: Page, item: JSON) -> str:
         case {"type": "text", "text": str(text)}:
             return text
         case dict():
-            return page.keep(item) or _json(item).decode()
+            return page.keep(item) or json_bytes(item).decode()
         case _:
             return ""
 
@@ -183,19 +174,10 @@ def _one_line(text: str) -> str:
 
 
 def _fenced_json(value: JSON) -> str:
-    text = msgspec.json.format(_json(value), indent=2).decode()
+    text = msgspec.json.format(json_bytes(value), indent=2).decode()
     return f"{_fence(text)}json\n{text}\n{_fence(text)}"
 
 
 def _fence(text: str) -> str:
     """A fence that is longer than any in the text."""
     return "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
-
-
-def _json(value: JSON) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:  # a lone surrogate
-        return utf8(json.dumps(value, ensure_ascii=False))
-    except RecursionError:
-        raise Damaged("a block is nested too deeply to be stored") from None

@@ -1,9 +1,9 @@
 """The store of a session: what was taken out of its transcript, as plain files beside it, with an index by id.
 
     <session id>/tool-results/compacted-<name>.md    one page per compaction (see page.py)
-                              media-<hash>.<type>    images and documents of the pages
+                              <call id>.txt, .json   one output (see blob.py), also of those that the client stored
+                              media-<hash>.<type>    images and documents
                               index.jsonl            one line per body
-                              <call id>.txt, .json   what the client itself stored
 
 The index only grows; a line that cannot be read hides no other.  Nothing outside the folder is ever opened.
 """
@@ -17,7 +17,7 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -25,8 +25,9 @@ from typing import BinaryIO
 import msgspec
 
 from core.errors import Damaged, IdNotFound, InputError
-from core.model import Message
-from core.transcript.page import Body, render
+from core.model import JSON, Message
+from core.transcript.blob import stored_blob
+from core.transcript.page import Body, body_of, render
 from core.transcript.writer import append, make_private, write_new
 
 INDEX = "index.jsonl"
@@ -79,16 +80,20 @@ class Store:
         nothing was added.
         """
         page = render(self.page(name).name, header, messages)
-        bodies = tuple(page.bodies)
-        with contextlib.ExitStack() as undo:
-            undo.callback(self._drop_empty)
-            make_private(self.folder)
-            for file, content in page.media.items():
-                self._keep(file, [content], undo)
-            self._keep(page.file, page.pieces, undo)
-            self._index(bodies)
-            undo.pop_all()
-        return Archive(self.page(name), bodies)
+        files = {file: [content] for file, content in page.media.items()}
+        self._write({**files, page.file: page.pieces}, page.bodies)
+        return Archive(self.page(name), tuple(page.bodies))
+
+    def put(self, ident: str, content: JSON, name: str = "") -> Path:
+        """Store one body, the content of a tool result (`name` is the tool) or an image or document, as its own file.
+
+        When it returns, the body is on the disk and indexed; the same again writes nothing.  An image or document
+        is found by the id of its blob.  Raises WriteFailed (also where another content has the id), Damaged for
+        what is nested too deeply to be written: then nothing was added.
+        """
+        blob = stored_blob(ident, content)
+        self._write({blob.file: [blob.content]}, [body_of(blob, name)])
+        return self.folder / blob.file
 
     def bodies(self) -> tuple[Body, ...]:
         """All bodies, those of the index first; of several with one id, the newest (the client's file wins)."""
@@ -155,6 +160,16 @@ class Store:
                 _unlink(self.folder / file)
         _unlink(self.folder / INDEX)
         self._drop_empty()
+
+    def _write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
+        """Writes the files and indexes the bodies in them, or adds nothing."""
+        with contextlib.ExitStack() as undo:
+            undo.callback(self._drop_empty)
+            make_private(self.folder)
+            for file, pieces in files.items():
+                self._keep(file, pieces, undo)
+            self._index(bodies)
+            undo.pop_all()
 
     def _keep(self, file: str, pieces: Sequence[bytes], undo: contextlib.ExitStack) -> None:
         """Writes a file unless it is there."""
