@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
@@ -27,8 +27,8 @@ CAUTION = 1.3
 class Verdict:
     """What an edit is worth: `deleted_tokens` are gone, `rewritten_tokens` behind them are cached anew.
 
-    `saves` and `costs` are input-token equivalents over `requests` requests to come; it pays after `pays_after`
-    requests (0: at once; None: never).
+    `saves` and `costs` are input-token equivalents over `requests` requests to come, `costs` with the caution; it
+    breaks even after `pays_after` requests (0: at once; None: never), by the bare prices.
     """
 
     deleted_tokens: int
@@ -71,23 +71,24 @@ def verdict(
         return Verdict(deleted_tokens, rewritten_tokens, requests, saves, 0.0, 0.0)
     each = read * deleted_tokens
     saves = requests * each
-    costs = CAUTION * rewritten_share * (write - read) * rewritten_tokens
-    after = costs / each if each else None
-    return Verdict(deleted_tokens, rewritten_tokens, requests, saves, costs, after)
+    costs = rewritten_share * (write - read) * rewritten_tokens
+    after = costs / each if each > 0 else None
+    return Verdict(deleted_tokens, rewritten_tokens, requests, saves, CAUTION * costs, after)
 
 
 def rates(model: Model, life: CacheLife = "5m") -> tuple[float, float]:
     """Read and write price of the cache relative to input; 0.1 and 1.25 (2 for an hour) where prices are not known."""
     prices = model.prices_for(0)
-    if prices is None:
+    if prices is None or not prices.input:
         return 0.1, 2.0 if life == "1h" else 1.25
     return prices.read / prices.input, (prices.write_1h if life == "1h" else prices.write_5m) / prices.input
 
 
 def requests_to_come(messages: Sequence[Message], context_tokens: int, auto_threshold_tokens: int) -> int:
     """How many requests fit until automatic compaction, at the session's mean growth; at least 1."""
-    sizes = [m.usage.prompt_tokens for m in messages if m.usage and m.usage.prompt_tokens][-GROWTH_WINDOW - 1 :]
-    grown = [b - a for a, b in pairwise(sizes) if b > a]
+    newest = (m.usage.prompt_tokens for m in reversed(messages) if m.usage and m.usage.prompt_tokens)
+    sizes = [*islice(newest, GROWTH_WINDOW + 1)]
+    grown = [after - before for after, before in pairwise(sizes) if after > before]
     growth = sum(grown) / len(grown) if grown else DEFAULT_GROWTH_TOKENS
     room = max(0, auto_threshold_tokens - context_tokens)
     return max(1, min(MAX_REQUESTS, int(room / max(1.0, growth))))
