@@ -1,0 +1,67 @@
+"""`foldmark check`: damage, and a copy without it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from cli.errors import describe
+from core.errors import FoldmarkError
+from core.model import JSON
+from core.service.check import CheckResult, check
+from core.service.session import opened
+from core.transcript.projects import SessionFile
+
+
+@click.command(short_help="Name the damage in transcripts; write repaired copies.")
+@click.argument("sessions", nargs=-1, required=True)
+@click.option("--repair", is_flag=True, help="Write a repaired copy of each damaged one, as a new session.")
+@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the copies.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, sessions: tuple[str, ...], repair: bool, out_dir: Path | None, as_json: bool) -> int:
+    """Check SESSIONS (names, files, folders, patterns) for damage: what, on which line, and how it is read.
+
+    Exit code 1 when one of them is damaged (0 once a repaired copy was written) or cannot be read.
+    """
+    files = options.find_all(ctx, sessions, options.settings().claude_dir)
+    failed = 0
+    with ui.progress("checking", len(files)) as step:
+        for file in files:
+            step(file.path.name)
+            failed += not _checked(file, repair, out_dir, as_json, len(files) > 1)
+    return 1 if failed else 0
+
+
+def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: bool, many: bool) -> bool:
+    try:
+        with opened(file, whole=True) as session:
+            result = check(session, (out_dir or file.path.parent) if repair else None)
+    except FoldmarkError as error:
+        if not many:
+            raise
+        kind, message, hint, _ = describe(error)
+        if as_json:
+            fault: JSON = {"kind": kind, "message": message, "hint": hint}
+            ui.print_json({"source": str(file.path), "error": fault}, one_line=True)
+        else:
+            click.echo(f"{file.path.name}: error: {ui.plain(message)}", err=True)
+        return False
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"), one_line=many)
+    else:
+        _print(result)
+    return result.ok or bool(result.output)
+
+
+def _print(result: CheckResult) -> None:
+    damage = sum(f.damage for f in result.findings)
+    click.echo(f"{result.session.path}: {'no damage' if result.ok else f'{damage} findings'}")
+    for finding in result.findings:
+        place = f"line {finding.line}" if finding.line else "file"
+        repaired = f" (repair: {finding.repaired})" if finding.repaired else ""
+        click.echo(f"  {place}: {finding.kind}: {ui.plain(finding.message)}{repaired}")
+    if result.output:
+        click.echo(f"repaired copy: {result.output}")

@@ -1,0 +1,69 @@
+"""What is wrong with a transcript, and a repaired copy of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from core.errors import WrongFormat
+from core.service.session import Result, Session, SessionRef
+from core.transcript.check import check as findings_of
+from core.transcript.findings import NOTES
+from core.transcript.materialize import derived_id
+from core.transcript.projects import SUFFIX
+from core.transcript.repair import repair
+from core.transcript.writer import write_new
+
+
+class FindingLine(Result):
+    """One thing that is wrong, or worth knowing: where, what, and what a repair does about it ("" for nothing)."""
+
+    kind: str
+    line: int
+    message: str
+    repaired: str
+    damage: bool
+
+
+class CheckResult(Result):
+    """All findings; `ok` when none of them is damage.  `output` is the repaired copy, "" where none was written."""
+
+    session: SessionRef
+    ok: bool
+    findings: list[FindingLine]
+    output: str
+
+
+def check(session: Session, repair_to: Path | None = None) -> CheckResult:
+    """Checks an open session, read whole; with `repair_to`, a folder, writes a repaired copy into it if it is damaged.
+
+    Raises `WrongFormat` when another client's transcript is to be repaired, and what writing raises.
+    """
+    findings = _findings(session)
+    ok = not any(f.damage for f in findings)
+    output = ""
+    if repair_to is not None and not ok:
+        output = str(_repaired(session, repair_to))
+    return CheckResult(session=session.ref, ok=ok, findings=findings, output=output)
+
+
+def _findings(session: Session) -> list[FindingLine]:
+    if session.claude:
+        return [
+            FindingLine(kind=f.kind, line=f.line, message=f.message, repaired=f.repaired, damage=f.kind not in NOTES)
+            for f in findings_of(*session.claude)
+        ]
+    found = session.conversation.findings if session.conversation else ()
+    return [FindingLine(kind=f.kind, line=f.line, message=f.message, repaired="", damage=True) for f in found]
+
+
+def _repaired(session: Session, folder: Path) -> Path:
+    if session.claude is None:
+        raise WrongFormat(
+            f"{session.path.name} is not a Claude Code transcript: it can be checked, not repaired",
+            "compact it: the result is a file without damage",
+        )
+    log = session.claude[0]
+    output = folder / f"{derived_id('repaired', session.file.id, str(log.size))}{SUFFIX}"
+    if not output.exists():
+        write_new(output, repair(log))
+    return output
