@@ -18,6 +18,7 @@ _COMMAND_MARKS = (
     "<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>",
     "<local-command-caveat>", "<bash-input>", "<bash-stdout>",
 )  # fmt: skip
+_THINKING = ("thinking", "redacted_thinking")
 _META_MARKS = ("<system-reminder>", "<task-notification>", "[Request interrupted by user")
 _REMINDER = "<system-reminder>\n{}\n</system-reminder>"
 
@@ -203,6 +204,8 @@ def api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list
             merged[-1][1].extend(blocks)
         else:
             merged.append((role, list(blocks)))
+    if merged and merged[-1][0] == "assistant" and all(b.get("type") in _THINKING for b in merged[-1][1]):
+        merged.pop()  # the API takes no response that ends in thinking
     return [{"role": role, "content": list[JSON](blocks)} for role, blocks in merged]
 
 

@@ -115,16 +115,16 @@ def _cycle_ends(parents: Sequence[int | None]) -> list[int]:
 
 def _date(entries: Sequence[Entry], repairs: Repairs) -> None:
     """Older clients fail on a row without a timestamp: it gets one between those of its neighbours."""
-    after = _EPOCH
-    nexts: dict[int, datetime] = {}
+    after: datetime | None = None
+    nexts: list[datetime | None] = []
     for entry in reversed(entries):
-        nexts[entry.offset] = after
+        nexts.append(after)
         after = _time(entry.timestamp) or after
-    before = after - _MILLISECOND
-    for entry in entries:
+    before = (after or _EPOCH) - _MILLISECOND
+    for entry, following in zip(entries, reversed(nexts), strict=True):
         if entry.on_chain and not entry.timestamp:
-            following = nexts[entry.offset]
-            before = min(before + _MILLISECOND, following) if following >= before else before + _MILLISECOND
+            later = before + _MILLISECOND
+            before = min(later, following) if following and following >= before else later
             repairs.timestamps[entry.offset] = _stamp(before)
         else:
             before = _time(entry.timestamp) or before

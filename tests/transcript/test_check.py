@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from core.context.view import api_messages, messages_of
 from core.model import JSON
 from core.transcript.chain import load
-from core.transcript.check import check
+from core.transcript.check import LONG_LINE_BYTES, check
 from core.transcript.findings import Finding
 from core.transcript.repair import repair
 from tests.strategies import STEPS, Transcript, damaged, transcripts
@@ -59,3 +61,100 @@ def test_a_repaired_file_has_the_view_of_the_damaged_one_and_nothing_left_to_rep
     assert sent_again == sent
     assert again == repaired
     assert not [f for f in findings if f.repaired]
+
+
+def test_findings_come_in_file_order_with_physical_lines(tmp_path: Path) -> None:
+    lines = conversation().lines()
+    lines[1] = lines[1].rstrip(b"\n")
+    lines[4] = b"\n\nnull\n" + lines[4]
+
+    assert kinds(tmp_path, b"".join(lines)) == [("joined-line", 2), ("not-a-row", 6)]
+
+
+def test_a_repeated_row_is_damage_unless_a_compaction_repeats_it(tmp_path: Path) -> None:
+    transcript = conversation()
+    again = transcript.lines()[2]
+
+    assert kinds(tmp_path, transcript.data() + again) == [("duplicate-uuid", 3)]
+    transcript.repeating_compaction(3)
+    assert kinds(tmp_path, transcript.data()) == []
+
+
+def test_a_parent_that_is_not_in_the_file_is_replaced_by_the_row_before(tmp_path: Path) -> None:
+    transcript = conversation()
+    lost = transcript.user("lost", parent="nowhere")
+    before = transcript.uuids()[-2]
+
+    findings, repaired, _ = checked(tmp_path, transcript.data())
+
+    assert [(f.kind, f.repaired) for f in findings] == [("missing-parent", "hung off the row before it")]
+    row = msgspec.json.decode(repaired.splitlines()[-1])
+    assert (row["uuid"], row["parentUuid"]) == (lost, before)
+    assert repaired.splitlines()[:-1] == transcript.data().splitlines()[:-1]
+
+
+def test_loops_of_parents_are_cut_where_the_walk_ends(tmp_path: Path) -> None:
+    transcript = conversation()
+    for loop in ((0, 3), (4, 4)):
+        transcript.rows[loop[0]]["parentUuid"] = transcript.uuids()[loop[1]]
+
+    findings, repaired, _ = checked(tmp_path, transcript.data())
+
+    assert [(f.kind, f.line) for f in findings] == [("cycle", 1), ("cycle", 5)]
+    parents = [msgspec.json.decode(line)["parentUuid"] for line in repaired.splitlines()]
+    assert (parents[0], parents[4]) == (None, None)
+
+
+STAMPS: list[tuple[list[str | None], list[str]]] = [
+    (["2026-01-01T00:00:00.000Z", None, "2026-01-01T00:00:05.000Z"], ["2026-01-01T00:00:00.001Z"]),
+    (["2026-01-01T00:00:05.000Z", None, "2026-01-01T00:00:05.000Z"], ["2026-01-01T00:00:05.000Z"]),
+    (["2026-01-01T00:00:05.000Z", None, "2025-01-01T00:00:00.000Z"], ["2026-01-01T00:00:05.001Z"]),
+    ([None, None, "2026-01-01T00:00:00.000Z"], ["2026-01-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"]),
+    ([None, "some day", None], ["1970-01-01T00:00:00.000Z", "1970-01-01T00:00:00.001Z"]),
+    (["2026-01-01T00:00:00", None, None], ["2026-01-01T00:00:00.001Z", "2026-01-01T00:00:00.002Z"]),
+]
+
+
+@pytest.mark.parametrize(("stamps", "added"), STAMPS)
+def test_a_row_without_a_timestamp_gets_one_between_its_neighbours(
+    tmp_path: Path, stamps: list[str | None], added: list[str]
+) -> None:
+    transcript = Transcript()
+    for stamp in stamps:
+        transcript.user("hi")
+        transcript.rows[-1]["timestamp"] = stamp
+
+    findings, repaired, _ = checked(tmp_path, transcript.data())
+
+    rows = [msgspec.json.decode(line) for line in repaired.splitlines()]
+    assert [f.kind for f in findings] == ["no-timestamp"] * len(added)
+    assert [row["timestamp"] for row, old in zip(rows, stamps, strict=True) if old is None] == added
+
+
+def test_pairs_that_are_not_whole_are_reported(tmp_path: Path) -> None:
+    transcript = Transcript()
+    transcript.calls(2, answered=1)
+    transcript.user([{"type": "tool_result", "tool_use_id": "toolu_of_nothing", "content": "?"}])
+
+    findings, _, sent = checked(tmp_path, transcript.data())
+
+    assert [(f.kind, f.line) for f in findings] == [("unpaired-call", 3), ("orphan-result", 5)]
+    assert "toolu_of_nothing" not in str(sent)
+
+
+def test_a_long_line_that_is_hard_to_read_is_reported_all_the_same(tmp_path: Path) -> None:
+    (finding,) = checked(tmp_path, b'{"type":"mode","mode":"' + b"x" * LONG_LINE_BYTES + b'\\ud800"}\n')[0][1:]
+
+    assert finding.kind == "long-line"
+    assert "1,048," in finding.message
+
+
+def test_bytes_that_are_repaired_are_the_ones_that_are_read(tmp_path: Path) -> None:
+    transcript = conversation()
+    data = transcript.data().replace(b"first", b"\0\xff \\ud83d")
+
+    _, repaired, sent = checked(tmp_path, data)
+
+    assert "\ufffd \ufffd" in str(sent)
+    assert checked(tmp_path, repaired)[2] == sent
+    assert checked(tmp_path, repaired)[0] == []
