@@ -48,11 +48,15 @@ class Plan:
     tokens_after: int
 
     @property
+    def overhead_tokens(self) -> int:
+        """What is sent beside the messages."""
+        return self.tokens_after - sum(self.sizes_tokens)
+
+    @property
     def prompt_tokens(self) -> list[int]:
         """The projected size of the request in front of each kept message."""
-        overhead = self.tokens_after - sum(self.sizes_tokens)
         front = 1 + len(self.restored)
-        running = [*accumulate(self.sizes_tokens, initial=overhead)]
+        running = [*accumulate(self.sizes_tokens, initial=self.overhead_tokens)]
         return running[front : front + len(self.kept)]
 
 
@@ -94,9 +98,9 @@ def _start(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Op
             "the session is in the middle of a turn whose thinking cannot be moved",
             "let the turn end first, or compact into a new file (without --in-place)",
         )
-    last_group = cut_points(messages)[:-1][-1]
     # What a running client writes next hangs off the last row: some row must stay.
-    return min(last_group, tail_start(messages, sizes_tokens, options.keep_tokens))
+    last_group = cut_points(messages)[:-1][-1:]
+    return min(*last_group, tail_start(messages, sizes_tokens, options.keep_tokens), len(messages))
 
 
 def _settled(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> bool:

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from stat import S_ISREG
 
-from core.model import Message, tool_uses
+from core.model import Message, tool_results, tool_uses
 
 _CHARS_PER_TOKEN = 3
 """Code and text of agent sessions, on the safe side for both tokenizers."""
@@ -25,11 +25,13 @@ _TOOLS = {
     "NotebookEdit": "notebook_path",
 }
 _SECRET = re.compile(
-    r"(^|/)(\.env(\..*)?|\.netrc|\.npmrc|\.pypirc|\.git-credentials|credentials(\..*)?|secrets?(\..*)?|id_(rsa|dsa|ecdsa|ed25519)"
+    r"(^|/)(\.env(rc|\..*)?|\.pgpass|\.htpasswd|\.netrc|\.npmrc|\.pypirc|\.git-credentials|credentials(\..*)?|secrets?(\..*)?|id_(rsa|dsa|ecdsa|ed25519)"
     r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg))$|(^|/)\.(ssh|aws|gnupg|kube|docker)/",
     re.IGNORECASE,
 )
 _MOST_BYTES_A_CHAR = 4
+_CLOCK_S = 1
+"""How far the clock of a disk and that of a transcript, which counts milliseconds, may be apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +66,34 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
     root = Path(cwd)
     if not cwd or not root.is_dir():
         return []
-    in_tail = {use.path for use in _uses(kept)}
+    done = {_inside(root, use.path) for use in _uses(kept)}
     out: list[Restored] = []
-    left_tokens = limits.total_tokens
+    left_chars = limits.total_tokens * _CHARS_PER_TOKEN
     for use in _uses(messages):
-        if len(out) == limits.files or left_tokens <= 0:
+        if len(out) == limits.files:
             break
         path = _inside(root, use.path)
-        if use.path in in_tail or path is None:
+        if path is None or path in done:
             continue
-        room_chars = min(limits.file_tokens, left_tokens) * _CHARS_PER_TOKEN
-        restored = _restored(path, use, room_chars)
-        left_tokens -= len(restored.text) // _CHARS_PER_TOKEN
+        done.add(path)
+        restored = _restored(path, use, min(limits.file_tokens * _CHARS_PER_TOKEN, left_chars))
+        left_chars -= len(restored.text)
+        if left_chars < 0:
+            break
         out.append(restored)
     return out
 
 
 def _uses(messages: Sequence[Message]) -> list[_Use]:
-    """The last use of each file, newest first."""
+    """The last use of each file, newest first, at the time when it was over."""
+    ended = {b.get("tool_use_id"): m.timestamp for m in messages for b in tool_results(m)}
     seen: dict[str, _Use] = {}
     for message in reversed(messages):
         for block in reversed(tool_uses(message)):
             given = block.get("input")
             path = given.get(_TOOLS.get(str(block.get("name")), "")) if isinstance(given, dict) else None
             if isinstance(path, str) and path and "\0" not in path:
-                seen.setdefault(path, _Use(path, message.timestamp))
+                seen.setdefault(path, _Use(path, ended.get(block.get("id"), message.timestamp)))
     return list(seen.values())
 
 
@@ -119,11 +124,15 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
     if state.st_size > len(head):
         return _named(use.path, f"too large to show ({state.st_size} bytes); read the part that is needed")
     text = head.decode("utf-8", "replace")
-    changed = state.st_mtime > _seconds(use.timestamp)
+    changed = state.st_mtime > _seconds(use.timestamp) + _CLOCK_S
     age = "changed on disk since it was last used here" if changed else "as it is on disk now"
-    cut = text[:room_chars].rpartition("\n")[0] if len(text) > room_chars else text
-    note = f"\n[cut: {len(cut)} of {len(text)} characters shown]" if len(cut) < len(text) else ""
-    return Restored(use.path, _framed(f"{use.path} ({age}):\n{cut}{note}"), True)
+    whole = _framed(f"{use.path} ({age}):\n{text}")
+    if len(whole) <= room_chars:
+        return Restored(use.path, whole, True)
+    note = f"\n[cut: the file has {len(text)} characters]"
+    room = max(0, room_chars - (len(whole) - len(text)) - len(note))
+    cut = text[:room].rpartition("\n")[0] or text[:room]
+    return Restored(use.path, _framed(f"{use.path} ({age}):\n{cut}{note}"), bool(cut))
 
 
 def _named(path: str, reason: str) -> Restored:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.context.dialect import Dialect
-from core.context.tokens.ledger import ContextSize, LedgerItem, items_of, measure
+from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, ContextSize, LedgerItem, items_of, measure
 from core.context.tokens.models import Model
 from core.context.view import messages_of
 from core.model import Message
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
+from core.transcript.note import note_of
 from core.transcript.reader import Log
 
 
@@ -53,9 +54,15 @@ def stale_uuids(chain: Chain) -> frozenset[str]:
     return frozenset(e.uuid for e in chain.entries if e.offset < chain.boundary.offset)
 
 
-def measured(parts: Sequence[Part], model: Model) -> ContextSize:
-    """The size of the context, and of each part."""
-    return measure([p.item for p in parts], model)
+def overhead_tokens(log: Log, chain: Chain) -> int:
+    """What is sent beside the messages where no usage tells: as much as before the compaction, if Foldmark made it."""
+    note = note_of(log, chain)
+    return note.overhead_tokens if note else DEFAULT_OVERHEAD_TOKENS
+
+
+def measured(parts: Sequence[Part], model: Model, overhead: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:
+    """The size of the context, and of each part; `overhead` (tokens) counts where there is no usage at all."""
+    return measure([p.item for p in parts], model, overhead)
 
 
 def _kind(entry: Entry) -> str:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from core.compaction.full import Options, Plan, plan, text_message
-from core.context.sizes import measured, parts_of_messages, stale_uuids
+from core.context.sizes import measured, overhead_tokens, parts_of_messages, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
-from core.errors import Changed, NothingToCompact, WrongFormat
+from core.errors import Changed, FoldmarkError, NothingToCompact, WrongFormat
 from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
 from core.transcript.formats import write_markdown, write_messages
 from core.transcript.materialize import Compacted, derived_id, materialize
+from core.transcript.note import note_of
 from core.transcript.projects import SUFFIX, SessionFile
 from core.transcript.records import Record, Source
 from core.transcript.store import Store
@@ -85,6 +87,8 @@ class CompactResult(Result):
     tokens_after: int
     stages: list[StageReport]
     loss: Loss
+    restored: list[str]
+    """The files whose content, as it is on disk now, the model gets again."""
     changed: bool
     reason: str
 
@@ -117,69 +121,152 @@ def _compact_once(
     models_file: Path | None,
 ) -> CompactResult:
     with opened(file) as session:
+        task = _Task(session, summarizer, options, target)
         model = model_of(session, models_file)
-        stale = stale_uuids(session.claude[1]) if session.claude else frozenset[str]()
-        size = measured(parts_of_messages(session.messages, stale), model)
-        if reason := guards.reason(file, size):
+        size = _size(session, model)
+        if reason := guards.reason(file, size) or _done_before(session, options):
             return _unchanged(session, size, reason)
-        new_id = _new_id(session, options, target)
-        output = _output(session, new_id, target)
         try:
-            planned = _planned(session, model, size, summarizer, options, _history(session, output, target))
+            planned = task.plan(model, size)
         except NothingToCompact as nothing:
             return _unchanged(session, size, str(nothing))
-        result = _result(session, summarizer, planned, new_id, output)
+        result = _result(task, planned)
         if target.dry_run:
             return result.model_copy(update={"changed": False, "reason": "dry run"})
-        if not target.in_place and output.exists():
+        if not target.in_place and task.output.exists():
             return result.model_copy(update={"changed": False, "reason": "the same compaction was written before"})
-        _write(session, planned, new_id, output, summarizer, target)
+        task.write(planned)
         return result
 
 
-def _planned(
-    session: Session, model: Model, size: ContextSize, summarizer: Summarizer, options: Options, history: str
-) -> Plan:
-    def measure(messages: Sequence[Message]) -> list[int]:
-        return list(measure_like(items_of(messages), model, size).item_tokens)
-
-    sizes, overhead = size.item_tokens, size.overhead_tokens
-    return plan(session.messages, sizes, overhead, measure, summarizer, options, session.cwd, history)
+def _size(session: Session, model: Model) -> ContextSize:
+    if session.claude is None:
+        return measured(parts_of_messages(session.messages), model)
+    log, chain = session.claude
+    return measured(parts_of_messages(session.messages, stale_uuids(chain)), model, overhead_tokens(log, chain))
 
 
-def _new_id(session: Session, options: Options, target: Target) -> str:
-    """The session that the result is: the same for the same compaction of the same history."""
-    if target.in_place:
-        return session.file.id
-    last = session.messages[-1].uuids[-1] if session.messages and session.messages[-1].uuids else ""
-    return derived_id("session", session.file.id, last, str(options.keep_tokens), options.instructions)
+def _done_before(session: Session, options: Options) -> str:
+    """Whether this is what a compaction left, and it was asked to keep no more than now."""
+    note = note_of(*session.claude) if session.claude else None
+    leaf = session.claude[1].leaf if session.claude else None
+    if note and leaf and leaf.uuid == note.leaf_uuid and note.keep_tokens <= options.keep_tokens:
+        return "nothing was added since the last compaction"
+    return ""
 
 
-def _output(session: Session, new_id: str, target: Target) -> Path:
-    if target.in_place:
-        if session.claude is None:
-            raise WrongFormat(
-                f"{session.path.name} is not a Claude Code transcript, and no other can be compacted in place",
-                "leave out --in-place: the result goes to a file of its own",
-            )
-        return session.path
-    folder = target.out_dir or session.path.parent
-    if session.claude:
-        return folder / f"{new_id}{SUFFIX}"
-    return folder / f"{session.path.stem}.compacted{'.md' if target.markdown else '.json'}"
+@dataclass(frozen=True)
+class _Task:
+    """One compaction: of what, how, and where it goes."""
+
+    session: Session
+    summarizer: Summarizer
+    options: Options
+    target: Target
+
+    @cached_property
+    def new_id(self) -> str:
+        """The session that the result is: the same for the same compaction of the same history."""
+        session, options = self.session, self.options
+        if self.target.in_place:
+            return session.file.id
+        asked = (self.summarizer.name, str(options.keep_tokens), str(options.summary_chars), options.instructions)
+        history = (uuid for message in session.messages for uuid in message.uuids)
+        return derived_id("session", session.file.parent, session.file.id, *asked, *history)
+
+    @cached_property
+    def output(self) -> Path:
+        """The file that is written."""
+        path = self.session.path
+        if self.target.in_place:
+            if self.session.claude is None:
+                raise WrongFormat(
+                    f"{path.name} is not a Claude Code transcript, and no other can be compacted in place",
+                    "leave out --in-place: the result goes to a file of its own",
+                )
+            return path
+        # What was a subagent's becomes a session of its own, which clients look for in the project's folder.
+        folder = self.target.out_dir or (path.parents[2] if self.session.file.parent else path.parent)
+        if self.session.claude:
+            return folder / f"{self.new_id}{SUFFIX}"
+        return folder / f"{path.stem}.compacted-{self.new_id[:8]}{'.md' if self.target.markdown else '.json'}"
+
+    @property
+    def store(self) -> Store:
+        """Where the result finds what was taken out; in place, that stays in the transcript."""
+        return Store.beside(self.output)
+
+    @property
+    def page(self) -> str:
+        """The name of the compaction's page in the store."""
+        return self.new_id[:8]
+
+    def plan(self, model: Model, size: ContextSize) -> Plan:
+        """What would be done; raises as `core.compaction.full.plan`."""
+
+        def measure(messages: Sequence[Message]) -> list[int]:
+            return list(measure_like(items_of(messages), model, size).item_tokens)
+
+        session, sizes, overhead = self.session, size.item_tokens, size.overhead_tokens
+        history = self.output if self.target.in_place else self.store.page(self.page)
+        return plan(
+            session.messages, sizes, overhead, measure, self.summarizer, self.options, session.cwd, str(history)
+        )
+
+    def write(self, planned: Plan) -> None:
+        """Stores what goes, then writes what stays: a body is on disk before anything leans on it."""
+        if self.target.in_place and self.session.claude:
+            pieces, size = self._pieces(planned), self.session.claude[0].size
+            with locked(self.output, self.target.lock_dir):
+                append(self.output, b"".join(pieces), expected_size=size)
+            return
+        self.store.archive(self.page, planned.gone, f"What a compaction took out of session {self.session.file.id}")
+        try:
+            write_new(self.output, self._pieces(planned))
+        except FoldmarkError:
+            if not self.output.exists():  # else another process made the same compaction, and needs the store
+                self.store.remove()
+            raise
+
+    def _pieces(self, planned: Plan) -> list[bytes]:
+        if self.session.claude is None:
+            return [_document(self.session, planned, self.target)]
+        log, chain = self.session.claude
+        block = b"".join(row + b"\n" for row in materialize(log, chain, self._compacted(planned)))
+        record = Record(
+            op="compact",
+            id=derived_id("record", self.new_id, str(planned.tokens_before), str(log.size)),
+            session_id=self.new_id,
+            source=Source(str(self.session.path.resolve()), self.session.file.id, log.size),
+            summarizer=self.summarizer.name,
+            tokens_before=planned.tokens_before,
+            tokens_after=planned.tokens_after,
+        )
+        return [record.row(block), block]
+
+    def _compacted(self, planned: Plan) -> Compacted:
+        return Compacted(
+            session_id=self.new_id,
+            summary=planned.summary.text,
+            kept=planned.kept,
+            prompt_tokens=planned.prompt_tokens,
+            tokens_before=planned.tokens_before,
+            tokens_after=planned.tokens_after,
+            restored=[r.text for r in planned.restored],
+            title=_TITLE_PREFIX + self.session.title.removeprefix(_TITLE_PREFIX),
+            in_place=self.target.in_place,
+            keep_tokens=self.options.keep_tokens,
+            overhead_tokens=planned.overhead_tokens,
+        )
 
 
-def _page(output: Path) -> tuple[Store, str]:
-    """The store of the result, and the name of its page in it."""
-    return Store.beside(output), output.stem[:8]
-
-
-def _history(session: Session, output: Path, target: Target) -> str:
-    """Where the model reads what was taken out: in the transcript itself, or on the page beside the new one."""
-    if target.in_place:
-        return str(session.path)
-    store, name = _page(output)
-    return str(store.page(name))
+def _document(session: Session, planned: Plan, target: Target) -> bytes:
+    """The new context of another client's conversation, as a document."""
+    front = [text_message("summary", planned.summary.text), *(text_message("meta", r.text) for r in planned.restored)]
+    messages = [*front, *planned.kept]
+    if target.markdown:
+        return write_markdown(messages, session.title, session.system).encode()
+    return write_messages(messages, session.system, session.tools)
 
 
 def _unchanged(session: Session, size: ContextSize, reason: str) -> CompactResult:
@@ -193,73 +280,25 @@ def _unchanged(session: Session, size: ContextSize, reason: str) -> CompactResul
         tokens_after=size.total_tokens,
         stages=[],
         loss=Loss(kept=len(session.messages), reachable=0, gone=0),
+        restored=[],
         changed=False,
         reason=reason,
     )
 
 
-def _result(session: Session, summarizer: Summarizer, planned: Plan, new_id: str, output: Path) -> CompactResult:
+def _result(task: _Task, planned: Plan) -> CompactResult:
     freed = planned.tokens_before - planned.tokens_after
     return CompactResult(
-        source=session.ref,
-        output=str(output),
-        session_id=new_id,
+        source=task.session.ref,
+        output=str(task.output),
+        session_id=task.new_id,
         how="full",
-        summarizer=summarizer.name,
+        summarizer=planned.summary.summarizer,
         tokens_before=planned.tokens_before,
         tokens_after=planned.tokens_after,
         stages=[StageReport(stage="full", tokens_freed=freed)],
         loss=Loss(kept=len(planned.kept), reachable=len(planned.gone), gone=0),
+        restored=[r.path for r in planned.restored if r.has_content],
         changed=True,
         reason="",
-    )
-
-
-def _write(session: Session, planned: Plan, new_id: str, output: Path, summarizer: Summarizer, target: Target) -> None:
-    """Stores what goes, then writes what stays: a body is on disk before anything leans on it."""
-    if not target.in_place:
-        store, name = _page(output)
-        store.archive(name, planned.gone, f"What a compaction took out of session {session.file.id}")
-    if session.claude is None:
-        write_new(output, [_document(session, planned, target)])
-        return
-    log, chain = session.claude
-    rows = materialize(log, chain, _compacted(session, planned, new_id, target))
-    block = b"".join(row + b"\n" for row in rows)
-    record = Record(
-        op="compact",
-        id=derived_id("record", new_id, str(planned.tokens_before), str(log.size)),
-        session_id=new_id,
-        source=Source(str(session.path.resolve()), session.file.id, log.size),
-        summarizer=summarizer.name,
-        tokens_before=planned.tokens_before,
-        tokens_after=planned.tokens_after,
-    ).row(block)
-    if target.in_place:
-        with locked(output, target.lock_dir):
-            append(output, record + block, log.size)
-    else:
-        write_new(output, [record, block])
-
-
-def _document(session: Session, planned: Plan, target: Target) -> bytes:
-    """The new context of another client's conversation, as a document."""
-    front = [text_message("summary", planned.summary.text), *(text_message("meta", r.text) for r in planned.restored)]
-    messages = [*front, *planned.kept]
-    if target.markdown:
-        return write_markdown(messages, session.title, session.system).encode()
-    return write_messages(messages, session.system, session.tools)
-
-
-def _compacted(session: Session, planned: Plan, new_id: str, target: Target) -> Compacted:
-    return Compacted(
-        session_id=new_id,
-        summary=planned.summary.text,
-        kept=planned.kept,
-        prompt_tokens=planned.prompt_tokens,
-        tokens_before=planned.tokens_before,
-        tokens_after=planned.tokens_after,
-        restored=[r.text for r in planned.restored],
-        title=_TITLE_PREFIX + session.title.removeprefix(_TITLE_PREFIX),
-        in_place=target.in_place,
     )

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from core.context.view import messages_of
 from core.errors import FoldmarkError, IdNotFound, InputError
 from core.model import JSON, Block, Message, block_text
 from core.service.session import Result, Session, SessionRef, opened
+from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.page import Body
 from core.transcript.projects import session_file
@@ -201,19 +203,26 @@ def _sources(log: Log, stack: ExitStack) -> Iterator[Log]:
     """The transcripts that this one was made of, newest first, as far as they are there."""
     seen = {log.path.resolve()}
     for _ in range(MAX_SOURCES):
-        made_of = [p.record.source for p in find_records(log) if p.record]
-        path = next((Path(s.path) for s in made_of if Path(s.path).resolve() not in seen), None)
-        if path is None or not path.is_file():
+        found = _source(log, seen, stack)
+        if found is None:
             return
+        yield found
+        log = found
+
+
+def _source(log: Log, seen: set[Path], stack: ExitStack) -> Log | None:
+    """The transcript that the first record names, unless that is one of those that were seen."""
+    for record in (placed.record for placed in find_records(log) if placed.record):
+        path = log.path.parent / record.source.path
         try:
+            if path.resolve() in seen:
+                continue
             session = stack.enter_context(opened(session_file(path), whole=True))
-        except FoldmarkError:
-            return
-        if session.claude is None:
-            return
-        log = session.claude[0]
+        except (FoldmarkError, OSError, ValueError, RuntimeError):  # gone, or not what the record says
+            return None
         seen.add(path.resolve())
-        yield log
+        return session.claude[0] if session.claude else None
+    return None
 
 
 def _of_store(store: Store) -> Iterator[Item]:
@@ -242,7 +251,7 @@ def _of_message(message: Message) -> Iterator[Item]:
 def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator[Item]:
     """One item a tool result, and one a row for all else; of rows that stand twice, the last."""
     names = {o.tool_id: o.tool_name for e in log.entries for o in e.outlines if o.tool_name}
-    last = {e.uuid: e for e in log.entries if e.type in ("user", "assistant")}
+    last = {e.uuid: e for e in log.entries if e.on_chain and (e.type != "system" or e.subtype == "local_command")}
     for entry in last.values():
         raw = _raw_reader(log, entry)
         if entry.type == "user":
@@ -259,7 +268,9 @@ def _raw_reader(log: Log, entry: Entry) -> Callable[[], bytes]:
 
 
 def _row_reader(log: Log, entry: Entry) -> Callable[[], str]:
-    return lambda: "\n".join(map(_shown, _content(log.row(entry))))
+    if entry.type in ("user", "assistant"):
+        return lambda: "\n".join(map(_shown, _content(log.row(entry))))
+    return lambda: "\n".join(_shown(b) for m in messages_of(log, Chain((entry,))) for b in m.content)
 
 
 def _result_reader(log: Log, store: Store, entry: Entry, call: str) -> Callable[[], str]:

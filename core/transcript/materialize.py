@@ -17,6 +17,7 @@ import msgspec
 from core.model import JSON, Block, Message, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
+from core.transcript.note import KEY, Note
 from core.transcript.reader import Log
 
 _NAMESPACE = UUID("6f9b1f0e-3c55-5d0e-9a55-3a1f3a0c7d11")
@@ -35,7 +36,7 @@ _VERSION_SPECIFIC = (
     "attachment",
 )
 """Marks that only some versions act on; what they stand for is written out in the content instead."""
-_EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
+_EPOCH, _END = datetime(2000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 
 
 def derived_id(*parts: str) -> str:
@@ -66,6 +67,9 @@ class Compacted:
     """Rows that neither stay nor are within what is summarised."""
     in_place: bool = False
     """Kept rows stay as complete as a running client needs them: its next row hangs off one of them."""
+    keep_tokens: int = 0
+    overhead_tokens: int = 0
+    """These two are noted for the next compaction and the next measurement (see `Note`)."""
 
 
 @dataclass(slots=True)
@@ -73,6 +77,7 @@ class _Writer:
     log: Log
     plan: Compacted
     envelope: dict[str, JSON]
+    place: dict[str, JSON]
     answered: frozenset[str]
     parent: str | None = None
     clock: datetime = _EPOCH
@@ -82,9 +87,9 @@ class _Writer:
     def put(self, row: dict[str, JSON], uuid: str, at: datetime) -> dict[str, JSON]:
         """The row in its new place: behind the one before, later than it."""
         self.clock = max(at, self.clock + timedelta(milliseconds=1))
-        place: dict[str, JSON] = {"uuid": uuid, "parentUuid": self.parent, "timestamp": _stamp(self.clock)}
+        link: dict[str, JSON] = {"uuid": uuid, "parentUuid": self.parent, "timestamp": _stamp(self.clock)}
         self.parent = uuid
-        return {**row, **place, "sessionId": self.plan.session_id}
+        return {**row, **self.place, **link}
 
 
 def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
@@ -92,13 +97,14 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
     leaf = chain.leaf
     assert leaf is not None  # nothing is compacted of an empty chain
     last = log.row(leaf)
-    envelope: dict[str, JSON] = {"isSidechain": False, "entrypoint": "cli"}
-    envelope |= {k: last[k] for k in _ENVELOPE if k in last}
+    envelope = {k: last[k] for k in _ENVELOPE if k in last}
     answered = frozenset(str(b.get("tool_use_id")) for m in plan.kept for b in tool_results(m))
-    writer = _Writer(log, plan, envelope, answered)
+    writer = _Writer(log, plan, envelope, _place(plan, last), answered)
     front = list(_front(writer, leaf))
     anchor = writer.parent
     tail = list(_tail(writer, chain))
+    if plan.summary:
+        front[0][KEY] = msgspec.to_builtins(Note(writer.parent or "", plan.keep_tokens, plan.overhead_tokens))
     if plan.in_place:
         # An older boundary of this file may name the same rows as kept: the last one that names them has them.
         kept: JSON = [row["uuid"] for row in tail]
@@ -108,6 +114,12 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
         }
     rows = [*front, *tail] if plan.in_place else [*front, *tail, *_singletons(log, plan, writer.parent or "")]
     return [msgspec.json.encode(row) for row in rows]
+
+
+def _place(plan: Compacted, last: dict[str, JSON]) -> dict[str, JSON]:
+    """Where a row belongs: a session of its own; in place, whatever the last row belongs to (a subagent, say)."""
+    own: dict[str, JSON] = {"isSidechain": False, "entrypoint": "cli", "sessionId": plan.session_id}
+    return own | {k: last[k] for k in ("isSidechain", "sessionId", "agentId") if k in last} if plan.in_place else own
 
 
 def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
@@ -201,10 +213,10 @@ def _response_row(writer: _Writer, row: dict[str, JSON], prompt_tokens: int) -> 
     if not kept:
         return None
     usage = message.get("usage")
-    new = {**row, "message": {**message, "content": kept}, "isSidechain": False, "entrypoint": "cli"}
+    new: dict[str, JSON] = {**row, "message": {**message, "content": kept}}
     if isinstance(usage, dict):
         new["message"] = {**message, "content": kept, "usage": _scaled(usage, prompt_tokens)}
-        new["foldmark"] = {"usage": usage}
+        new[KEY] = {"usage": usage}
     return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
 
 
@@ -239,7 +251,7 @@ def _user_row(writer: _Writer, row: dict[str, JSON], message: Message) -> dict[s
         and blocks == [{"type": "text", "text": old["content"]}]
     )
     base = row if row.get("type") == "user" else writer.envelope
-    new = {**base, **({} if same else _user(blocks)), "isSidechain": False, "entrypoint": "cli"}
+    new = {**base, **({} if same else _user(blocks))}
     return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
 
 
@@ -260,12 +272,14 @@ def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
 
 
 def _time(timestamp: str) -> datetime:
+    """The time of a row, in UTC; the earliest there is for what cannot be one."""
     try:
         time = datetime.fromisoformat(timestamp)
-    except ValueError:
+        time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         return _EPOCH
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return time if _EPOCH <= time < _END else _EPOCH
 
 
 def _stamp(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

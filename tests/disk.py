@@ -1,0 +1,66 @@
+"""Sessions on disk, compacted as the command line does it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.compaction.full import Options
+from core.model import JSON, Message
+from core.service.compact import NO_GUARDS, CompactResult, Guards, Target, compact
+from core.service.session import opened
+from core.summarizers.extractive import Extractive
+from core.testing import Transcript
+from core.transcript.projects import session_file
+
+SUMMARY_CHARS = 3_000
+
+
+@contextmanager
+def on_disk(made: Transcript, newline: bool = True) -> Iterator[Path]:
+    """The session in a client's folder of its own, which is gone afterwards."""
+    folder = Path(tempfile.mkdtemp())
+    try:
+        path = made.write(folder / "projects" / "-srv-app" / f"{made.session_id}.jsonl")
+        if not newline:
+            path.write_bytes(made.data().removesuffix(b"\n"))
+        yield path
+    finally:
+        shutil.rmtree(folder)
+
+
+def compacted(
+    path: Path,
+    keep_tokens: int = 0,
+    *,
+    out_dir: Path | None = None,
+    in_place: bool = False,
+    dry_run: bool = False,
+    markdown: bool = False,
+    guards: Guards = NO_GUARDS,
+    instructions: str = "",
+) -> CompactResult:
+    """Compact a transcript, offline."""
+    target = Target(path.parent.parent / "locks", out_dir, in_place, dry_run, markdown)
+    options = Options(keep_tokens, SUMMARY_CHARS, instructions, in_place=in_place)
+    return compact(session_file(path), Extractive(), options, target, guards)
+
+
+def messages(path: Path | str) -> tuple[Message, ...]:
+    """What a client would send for a transcript."""
+    with opened(session_file(Path(path))) as session:
+        return session.messages
+
+
+def rows(path: Path | str) -> list[dict[str, JSON]]:
+    """The rows of a transcript."""
+    return [json.loads(line) for line in Path(path).read_bytes().splitlines()]
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
