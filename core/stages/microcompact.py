@@ -243,8 +243,7 @@ def _look(scene: Scene) -> _Look:
     messages = scene.view().messages
     decided = state.cleared_on_server.union(state.replaced)
     results = tuple(tool_results_of(messages, decided))
-    stubs = " ".join(r.text for r in state.replaced.values() if r.reason == "unchanged")
-    pointed = {r.id for r in results if r.id in stubs} if stubs else set()
+    pointed = {r.leans_on for r in state.replaced.values()}
     tokens = scene.tokens(messages)
     hidden = state.cleared_on_server
     hidden_tokens = sum(scene.block_tokens([r.block]) for r in results if r.id in hidden)

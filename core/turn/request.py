@@ -1,0 +1,249 @@
+"""The next request of a session, as the Messages API takes it: built from a scene, byte for byte the same each time.
+
+What is sent again must not change, or the cache behind the change is lost: blocks stay as they were recorded, edits
+stay at their places, and only the cache marks move with the end of the conversation.  Nothing here opens a socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from core.context.dialect import NEWEST, Dialect
+from core.context.projection import CacheEdited, State
+from core.context.tokens.cost import CacheLife
+from core.context.view import api_messages
+from core.errors import InputError
+from core.model import JSON, Block, Message, tool_results, tool_uses
+from core.stages.base import Scene
+from core.stages.microcompact import Form
+from core.stages.results import tool_results_of
+
+CONTEXT_BETA = "context-management-2025-06-27"
+"""The API takes `context_management` only with this header."""
+MAX_TOKENS = 20_000
+"""What a request leaves room for: the levels of a window count on it, and calls without streaming end near 21,000."""
+_LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
+_COUNTED = ("model", "system", "tools", "messages", "thinking", "tool_choice", "output_config", "context_management")
+_NO_MARK = ("thinking", "redacted_thinking", "cache_edits")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """How a request is made; everything else is the session's."""
+
+    max_tokens: int = MAX_TOKENS
+    fixed_life: CacheLife | None = "5m"
+    """How long system prompt and tools stay in the cache; None: not marked."""
+    message_life: CacheLife | None = "5m"
+    """The same for the conversation; not longer than the former."""
+    edits: Form = "content"
+    """How the endpoint is told of results that the server deletes; with "content" it is not."""
+    thinking: Block | None = None
+    """The `thinking` parameter; with it, old thinking is cleared once the cache is cold (not with "content")."""
+    system_messages: bool = True
+    """Whether the model takes system messages in the middle; else they are sent as the user's."""
+    dialect: Dialect = NEWEST
+
+
+def build(
+    scene: Scene, system: str | Sequence[Block], tools: Sequence[Block], options: RequestOptions | None = None
+) -> dict[str, JSON]:
+    """The body of the next request; keys in a fixed order, system prompt and tools left out where there are none.
+
+    Pairs are whole, roles alternate, no text is empty; unsigned thinking, and thinking behind a change, is left out.
+    Raises `InputError` for cache lives that the API refuses.
+    """
+    how = options or RequestOptions()
+    if how.message_life == "1h" and how.fixed_life == "5m":
+        raise InputError("the cache of the messages cannot outlive that of the system prompt", "give both one hour")
+    messages = _sendable(scene, how)
+    body: dict[str, JSON] = {"model": scene.model.id, "max_tokens": how.max_tokens}
+    if tools:
+        body["tools"] = _marked_last(tools, how.fixed_life)
+    if blocks := [_text(system)] if isinstance(system, str) and system else [*system]:
+        body["system"] = _marked_last([b for b in blocks if isinstance(b, dict)], how.fixed_life)
+    body["messages"] = _marked_messages(messages, how.message_life)
+    if how.thinking is not None:
+        body["thinking"] = how.thinking
+    if edits := _context_edits(scene, how):
+        body["context_management"] = {"edits": edits}
+    return body
+
+
+def betas(body: Mapping[str, JSON]) -> tuple[str, ...]:
+    """The beta headers that a body needs."""
+    return (CONTEXT_BETA,) if "context_management" in body else ()
+
+
+def count_payload(body: Mapping[str, JSON]) -> dict[str, JSON]:
+    """What of a body the token count takes: the same tokens, none of what only a call needs."""
+    return {key: body[key] for key in _COUNTED if key in body}
+
+
+def server_cleared_tokens(response: Mapping[str, JSON]) -> int:
+    """What the server says that it deleted of the prompt of a response, in tokens; 0 where it says nothing.
+
+    `usage.cache_deleted_input_tokens` for pinned edits, `context_management.applied_edits` for the public ones.
+    """
+    usage, management = response.get("usage"), response.get("context_management")
+    deleted = usage.get("cache_deleted_input_tokens") if isinstance(usage, dict) else None
+    applied = management.get("applied_edits") if isinstance(management, dict) else None
+    counts = (
+        [e.get("cleared_input_tokens") for e in applied if isinstance(e, dict)] if isinstance(applied, list) else []
+    )
+    return sum(n for n in (deleted, *counts) if isinstance(n, int))
+
+
+def _sendable(scene: Scene, how: RequestOptions) -> list[dict[str, JSON]]:
+    messages = [_signed(m) for m in scene.view().messages]
+    if how.edits == "pinned":
+        messages = _pinned(messages, scene.state)
+    if not how.system_messages:
+        messages = [replace(m, role="user") if m.role == "system" else m for m in messages]
+    return api_messages([replace(m, content=tuple(_unmarked(b) for b in m.content)) for m in messages], how.dialect)
+
+
+def _signed(message: Message) -> Message:
+    kept = tuple(b for b in message.content if b.get("type") != "thinking" or b.get("signature"))
+    return message if len(kept) == len(message.content) else replace(message, content=kept)
+
+
+def _unmarked(block: Block) -> Block:
+    """The block without cache marks of whoever sent it before: there may be four in all."""
+    content = block.get("content")
+    if isinstance(content, list) and any(isinstance(b, dict) and "cache_control" in b for b in content):
+        block = {**block, "content": [_unmarked(b) if isinstance(b, dict) else b for b in content]}
+    return {k: v for k, v in block.items() if k != "cache_control"} if "cache_control" in block else block
+
+
+def _pinned(messages: Sequence[Message], state: State) -> list[Message]:
+    """Every result can be referred to, from its first sending on; each edit stays where it was made."""
+    edits: dict[int, list[Block]] = {}
+    for edit in state.cache_edits:
+        there = [i for i, m in enumerate(messages) if any(b.get("tool_use_id") in edit.ids for b in tool_results(m))]
+        if there:
+            edits.setdefault(_home(messages, edit, there[-1]), []).append(_cache_edit(edit, messages))
+    return [
+        replace(m, content=(*(_referable(b) for b in m.content), *edits.get(i, ()))) for i, m in enumerate(messages)
+    ]
+
+
+def _home(messages: Sequence[Message], edit: CacheEdited, newest: int) -> int:
+    """Where an edit stands: where it was made, or at the newest result that it names if that message has gone."""
+    return next((i for i, m in enumerate(messages) if m.uuid == edit.after), newest)
+
+
+def _cache_edit(edit: CacheEdited, messages: Sequence[Message]) -> Block:
+    there = {b.get("tool_use_id") for m in messages for b in tool_results(m)}
+    return {
+        "type": "cache_edits",
+        "edits": [{"type": "delete", "cache_reference": ident} for ident in edit.ids if ident in there],
+    }
+
+
+def _referable(block: Block) -> Block:
+    return {**block, "cache_reference": block.get("tool_use_id")} if block.get("type") == "tool_result" else block
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+def _mark(block: Block, life: CacheLife) -> Block:
+    return {**block, "cache_control": {"type": "ephemeral", "ttl": life}}
+
+
+def _marked_last(blocks: Sequence[Block], life: CacheLife | None) -> list[JSON]:
+    """System prompt or tools, with one mark at their end."""
+    bare: list[Block] = [_unmarked(b) for b in blocks]
+    if bare and life is not None:
+        bare[-1] = _mark(bare[-1], life)
+    return [*bare]
+
+
+def _marked_messages(messages: Sequence[dict[str, JSON]], life: CacheLife | None) -> list[JSON]:
+    """Marks on the newest message and on the one that was the newest before: a lookup goes back 20 blocks at most."""
+    out: list[JSON] = [*messages]
+    if life is None or not messages:
+        return out
+    newest = len(messages) - 1
+    before = next((i for i in range(newest - 1, -1, -1) if messages[i].get("role") != "assistant"), newest)
+    for at in {newest: None, before: None}:
+        out[at] = _marked_message(messages[at], life)
+    return out
+
+
+def _marked_message(message: dict[str, JSON], life: CacheLife) -> dict[str, JSON]:
+    content = message["content"]
+    if not isinstance(content, list):
+        return message
+    blocks = [*content]
+    for at in range(len(blocks) - 1, -1, -1):
+        block = blocks[at]
+        if isinstance(block, dict) and block.get("type") not in _NO_MARK:
+            blocks[at] = _mark(block, life)
+            break
+    return {**message, "content": blocks}
+
+
+def _context_edits(scene: Scene, how: RequestOptions) -> list[JSON]:
+    """Thinking first, the API wants it so."""
+    messages = scene.view().messages
+    edits: list[JSON] = []
+    if how.thinking is not None and how.edits != "content":
+        keep = _thinking_to_keep(messages, scene.now, _LIFE[how.message_life or "5m"])
+        kept: JSON = "all" if keep is None else {"type": "thinking_turns", "value": keep}
+        edits.append({"type": "clear_thinking_20251015", "keep": kept})
+    if how.edits == "public" and (clear := _clear_tool_uses(messages, scene.state.cleared_on_server)):
+        edits.append(clear)
+    return edits
+
+
+def _thinking_to_keep(messages: Sequence[Message], now: datetime | None, life: timedelta) -> int | None:
+    """The last thinking from before the cache was last cold, and all since then; None: it never was.
+
+    What was cleared stays cleared: thinking that came back would change what is cached.
+    """
+    since_pause = 0
+    sent = now  # when the request behind the message was made: at its newest message, or now
+    open_end = now is None
+    for message in reversed(messages):
+        time = _time(message.timestamp)
+        if message.kind != "response":
+            sent, open_end = (time, False) if open_end and time else (sent, open_end)
+            continue
+        if time and sent and sent - time > life:
+            return since_pause + 1
+        since_pause += any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content)
+        sent, open_end = time, True
+    return None
+
+
+def _time(timestamp: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError:
+        return None
+    return time if time.tzinfo else None
+
+
+def _clear_tool_uses(messages: Sequence[Message], cleared: frozenset[str]) -> Block | None:
+    """The public edit that clears just these: all tool uses up to the newest of them but those of other tools."""
+    results = tool_results_of(messages)
+    last = max((i for i, r in enumerate(results) if r.id in cleared), default=None)
+    if last is None:
+        return None
+    keep = len(results) - 1 - last + _open_calls(messages, {r.id for r in results})
+    left_out = sorted({r.name for r in results[:last] if r.id not in cleared})
+    return {
+        "type": "clear_tool_uses_20250919",
+        "trigger": {"type": "tool_uses", "value": max(1, keep)},
+        "keep": {"type": "tool_uses", "value": keep},
+        "exclude_tools": [*left_out],
+    }
+
+
+def _open_calls(messages: Iterable[Message], answered: set[str]) -> int:
+    return sum(str(b.get("id")) not in answered for m in messages for b in tool_uses(m))
