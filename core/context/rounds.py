@@ -12,7 +12,13 @@ from core.model import Message, tool_results, tool_uses
 
 
 def cut_points(messages: Sequence[Message]) -> list[int]:
-    """Every index in front of which the messages may be cut, ascending; `len(messages)` (nothing kept) is one.
+    """Every index in front of which the messages may be cut, ascending; `len(messages)` (nothing kept) is one."""
+    end = len(messages)
+    return [i for i in closed_points(messages) if i == end or messages[i].kind in ("prompt", "response")]
+
+
+def closed_points(messages: Sequence[Message]) -> list[int]:
+    """Every index in front of which no call waits for its result, ascending; whatever may stand there.
 
     A call that has no result at all (the session was killed) opens no pair.
     """
@@ -20,7 +26,7 @@ def cut_points(messages: Sequence[Message]) -> list[int]:
     open_calls: set[object] = set()
     points = []
     for i, message in enumerate(messages):
-        if not open_calls and message.kind in ("prompt", "response"):
+        if not open_calls:
             points.append(i)
         open_calls.update(b.get("id") for b in tool_uses(message) if b.get("id") in answered)
         open_calls.difference_update(b.get("tool_use_id") for b in tool_results(message))

@@ -23,6 +23,8 @@ from core.transcript.writer import locked, replace
 TYPE = "foldmark"
 VERSION = 1
 """Of the record's format; a newer one is left alone."""
+_PREFIX = f'{{"type":"{TYPE}"'.encode()
+"""How a record begins, as we write it."""
 
 
 class Source(msgspec.Struct, frozen=True, rename="camel"):
@@ -49,6 +51,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     summarizer: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
+    decisions: tuple[msgspec.Raw, ...] = ()
+    """What a stage decided; read by those who project.  As JSON: a record with a decision of a newer version can
+    still be undone."""
 
     def row(self, block: bytes) -> bytes:
         """The row, with its line end, that is written in front of `block`."""
@@ -78,6 +83,21 @@ class Undone:
 def find_records(log: Log) -> list[Placed]:
     """All records of a log, in file order; a log that begins at a boundary does not hold that boundary's record."""
     return [_placed(log.raw(entry), entry.offset) for entry in log.entries if entry.type == TYPE]
+
+
+def decisions_of(log: Log) -> list[msgspec.Raw]:
+    """All decisions of a file, oldest first, also those before the part of it that the log holds."""
+    records = [record for raw in _earlier_rows(log) if (record := _placed(raw, 0).record)]
+    records += [placed.record for placed in find_records(log) if placed.record]
+    return [decision for record in records for decision in record.decisions]
+
+
+def _earlier_rows(log: Log) -> Iterator[bytes]:
+    """The rows before the start of the log that begin as records do; other rows are not decoded."""
+    held = b""
+    for piece in _pieces(log, 0, log.start):
+        *rows, held = (held + piece).split(b"\n")
+        yield from (row for row in rows if row.startswith(_PREFIX))
 
 
 def _placed(raw: bytes, offset: int) -> Placed:

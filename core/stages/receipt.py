@@ -1,0 +1,62 @@
+"""The line that stands where messages were: how many, what was done in them, and the id that brings them back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from core.model import Message
+from core.summarizers.extractive.commands import exit_code, normal
+from core.summarizers.extractive.scan import Call, scan
+from core.summarizers.extractive.text import cut, one_line
+from core.transcript.store import PAGE_PREFIX
+
+_LISTED = 5
+"""Names of each sort in a line; the rest is counted."""
+_COMMAND_CHARS = 48
+
+
+def page_name(kind: Literal["snip", "span"], ident: str) -> str:
+    """The name of the page that holds what a decision took out; also the id that `output` takes for all of it."""
+    return f"{kind}-{ident[:8]}"
+
+
+def receipt(what: str, messages: Sequence[Message], tokens: int, page: str, folder: str) -> str:
+    """One line in brackets; `what` says what became of the messages, `folder` is "" where no page will be written."""
+    count = f"{len(messages)} message{'s' if len(messages) != 1 else ''}, {tokens:,} tokens {what}"
+    where = f"recover with id {page}"
+    if folder:
+        where += f", or read {folder.rstrip('/')}/{PAGE_PREFIX}{page}.md"
+    done = "; ".join(_deeds(scan(messages).calls))
+    return f"[{count}: {done}; {where}]" if done else f"[{count}; {where}]"
+
+
+def _deeds(calls: Sequence[Call]) -> list[str]:
+    """What the calls did, the changes first."""
+    by_sort: dict[str, dict[str, None]] = {"edited": {}, "read": {}, "ran": {}, "used": {}}
+    for call in calls:
+        sort, name = _deed(call)
+        by_sort[sort].pop(name, None)
+        by_sort[sort][name] = None
+    return [f"{sort} {_listed([*names])}" for sort, names in by_sort.items() if names]
+
+
+def _deed(call: Call) -> tuple[str, str]:
+    if call.command:
+        return "ran", f"{cut(normal(call.command), _COMMAND_CHARS)} ({_outcome(call)})"
+    if call.path:
+        name = one_line(call.path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1])
+        return "edited" if call.changes and not call.failed else "read", cut(name, _COMMAND_CHARS)
+    return "used", cut(one_line(call.name), _COMMAND_CHARS) or "a tool"
+
+
+def _outcome(call: Call) -> str:
+    status = exit_code(call)
+    if status is None:
+        return "no result"
+    return "ok" if status == 0 else f"exit {status}" if status > 0 else "failed"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _LISTED
+    return ", ".join(names[-_LISTED:]) + (f" and {more} more" if more > 0 else "")
