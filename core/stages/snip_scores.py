@@ -28,7 +28,7 @@ MIN_RATIO = 0.35
 GAP_TOKENS = 500
 """One round of at most so many tokens may lie between two that may go."""
 MIN_TOKENS, MIN_SHARE, MAX_WINDOW_SHARE = 2_000, 0.60, 0.25
-"""A range has at least so many tokens, that share of them in rounds that may go, and no more than that of the window."""
+"""A range has at least so many tokens, this share of them in rounds that may go, and at most this of the window."""
 _WORD_AT = 0.15
 """A feature that adds at least this much to the ratio of a range is named as a reason."""
 

@@ -51,9 +51,9 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     summarizer: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
-    decisions: tuple[msgspec.Raw, ...] = ()
-    """What a stage decided; read by those who project.  As JSON: a record with a decision of a newer version can
-    still be undone."""
+    decisions: tuple[msgspec.Raw, ...] | msgspec.UnsetType = msgspec.UNSET
+    """What stages decided; a new file's has what was decided about its source too.  Kept as JSON: a record that
+    holds a decision of a newer version can still be undone."""
 
     def row(self, block: bytes) -> bytes:
         """The row, with its line end, that is written in front of `block`."""
@@ -89,7 +89,7 @@ def decisions_of(log: Log) -> list[msgspec.Raw]:
     """All decisions of a file, oldest first, also those before the part of it that the log holds."""
     records = [record for raw in _earlier_rows(log) if (record := _placed(raw, 0).record)]
     records += [placed.record for placed in find_records(log) if placed.record]
-    return [decision for record in records for decision in record.decisions]
+    return [decision for record in records for decision in record.decisions or ()]
 
 
 def _earlier_rows(log: Log) -> Iterator[bytes]:
