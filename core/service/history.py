@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -20,6 +21,7 @@ from core.service.session import Result, Session, SessionRef, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.page import Body
+from core.transcript.persisted import file_name, persisted_path
 from core.transcript.projects import session_file
 from core.transcript.reader import Log
 from core.transcript.records import find_records
@@ -252,11 +254,12 @@ def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator
     """One item a tool result, and one a row for all else; of rows that stand twice, the last."""
     names = {o.tool_id: o.tool_name for e in log.entries for o in e.outlines if o.tool_name}
     last = {e.uuid: e for e in log.entries if e.on_chain and (e.type != "system" or e.subtype == "local_command")}
+    bodies = cache(store.bodies)
     for entry in last.values():
         raw = _raw_reader(log, entry)
         if entry.type == "user":
             for call in entry.tools:
-                read = _result_reader(log, store, entry, call)
+                read = _result_reader(log, store, bodies, entry, call)
                 yield Item(call, "result", names.get(call, ""), where(entry), read, raw)
             if entry.tools:
                 continue
@@ -273,26 +276,25 @@ def _row_reader(log: Log, entry: Entry) -> Callable[[], str]:
     return lambda: "\n".join(_shown(b) for m in messages_of(log, Chain((entry,))) for b in m.content)
 
 
-def _result_reader(log: Log, store: Store, entry: Entry, call: str) -> Callable[[], str]:
+def _result_reader(
+    log: Log, store: Store, bodies: Callable[[], tuple[Body, ...]], entry: Entry, call: str
+) -> Callable[[], str]:
+    """The whole output, where it was stored, by the client or by a stage; else what the row holds."""
+
     def read() -> str:
         row = log.row(entry)
         text = "\n".join(block_text(b) for b in _content(row) if b.get("tool_use_id") == call)
-        stored = _persisted(row)
-        if not stored:
-            return text
-        body = next((b for b in store.bodies() if b.file == stored), None)
+        stored = file_name(persisted_path(row))
+        body = next((b for b in bodies() if b.file == stored or (b.kind, b.id) == ("output", call)), None)
         if body is None:
-            return f"{text}\n[{call}: the stored output {stored} is gone; this is what is left of it]"
-        return _body_reader(store, body)()
+            gone = f"\n[{call}: the stored output {stored} is gone; this is what is left of it]"
+            return f"{text}{gone if stored else ''}"
+        try:
+            return store.read(body).decode("utf-8", "replace")
+        except FoldmarkError as error:
+            return f"{text}\n[{error}]"
 
     return read
-
-
-def _persisted(row: dict[str, JSON]) -> str:
-    """The file that the client itself stored an output in, by its own record of it."""
-    result = row.get("toolUseResult")
-    path = result.get("persistedOutputPath") if isinstance(result, dict) else None
-    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) else ""
 
 
 def _content(row: dict[str, JSON]) -> list[Block]:

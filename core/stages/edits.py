@@ -1,0 +1,118 @@
+"""Single edits of a view, and which of them are worth making: what stages that replace contents share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from core.context.projection import Decision, MediaReplaced, Replaced
+from core.errors import FoldmarkError
+from core.model import Message
+from core.stages.base import Plan, Scene, Stored, applied
+from core.stages.verdict import Verdict
+from core.stages.worth import worth
+from core.transcript.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One content that gives way; `at` is its message's place in the view."""
+
+    at: int
+    decision: Replaced | MediaReplaced
+    freed_tokens: int
+    """Less than 0 where what takes its place is longer."""
+    body: Stored | None = None
+
+
+def choose(scene: Scene, view: Sequence[Message], edits: Sequence[Edit]) -> tuple[list[Edit], Verdict | None]:
+    """The edits that pay, and their verdict; where none do, the best verdict there is. A forced scene takes all.
+
+    The first edit of what was sent before decides what is written to the cache anew: all edits behind it are free.
+    So the start from which on all are made is chosen.  What costs nothing (not sent yet, or the cache is cold) is
+    always made.
+    """
+    if not edits:
+        return [], None
+    edits = sorted(edits, key=lambda e: e.at)
+    sizes = scene.tokens(view)
+    sent = max((i for i, m in enumerate(view) if m.kind == "response"), default=-1)
+    behind = [*accumulate(reversed([size if i < sent else 0 for i, size in enumerate(sizes)]), initial=0)][::-1]
+    verdicts = [_verdict(scene, sum(sizes), behind, edits[n:]) for n in range(len(edits))]
+    best = 0 if scene.forced else max(range(len(edits)), key=lambda n: (_gain(verdicts[n]), -n))
+    pays = scene.forced or verdicts[best].pays
+    return [e for n, e in enumerate(edits) if (pays and n >= best) or not verdicts[n].costs], verdicts[best]
+
+
+def _verdict(scene: Scene, view_tokens: int, behind: Sequence[int], edits: Sequence[Edit]) -> Verdict:
+    deleted_tokens = max(0, sum(e.freed_tokens for e in edits))
+    gone_tokens = sum(e.freed_tokens for e in edits[1:] if behind[e.at])
+    rewritten_tokens = max(0, behind[edits[0].at + 1] - gone_tokens)
+    return worth(scene, scene.overhead_tokens + view_tokens, deleted_tokens, rewritten_tokens)
+
+
+def _gain(verdict: Verdict) -> float:
+    return verdict.saves - verdict.costs
+
+
+def editable_from(scene: Scene, view: Sequence[Message]) -> int:
+    """The first message that may be changed: the one behind the last thinking of an unfinished tool loop, else 0."""
+    if scene.may_edit:
+        return 0
+    return 1 + max((i for i, m in enumerate(view) if m.kind == "response" and _holds_thinking(m)), default=len(view))
+
+
+def _holds_thinking(message: Message) -> bool:
+    return any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content)
+
+
+def planned(
+    stage: str,
+    scene: Scene,
+    edits: Sequence[Edit],
+    verdict: Verdict | None,
+    before: Sequence[Decision] = (),
+    reason: str = "",
+) -> Plan:
+    """The plan that makes the edits after the decisions `before`."""
+    bodies = {e.body.id: e.body for e in edits if e.body}
+    decisions = (*before, *(e.decision for e in edits))
+    plan = Plan(stage, decisions, tuple(bodies.values()), reason=reason, verdict=verdict)
+    return replace(plan, tokens_freed=freed_tokens(scene, plan))
+
+
+def freed_tokens(scene: Scene, plan: Plan) -> int:
+    """By how much the context is smaller with the plan, thinking that has to go included; at least 0."""
+    return max(0, scene.total_tokens - applied(scene, plan).total_tokens)
+
+
+def store_bodies(store: Store, scene: Scene, plan: Plan) -> Plan:
+    """Stores what a plan takes out; decisions whose body could not be stored are dropped, and `reason` says why.
+
+    When it returns, all that the decisions of the plan lean on is on the disk.
+    """
+    failed: dict[str, str] = {}
+    for body in plan.bodies:
+        content = body.content
+        try:
+            store.put(body.id, content.get("content") if content.get("type") == "tool_result" else content, body.name)
+        except FoldmarkError as error:
+            failed[body.id] = f"{body.id} stays, it could not be stored: {error}"
+    if not failed:
+        return plan
+    left = replace(
+        plan,
+        decisions=tuple(d for d in plan.decisions if not _named(d) & failed.keys()),
+        bodies=tuple(b for b in plan.bodies if b.id not in failed),
+        reason="; ".join(filter(None, (plan.reason, *failed.values()))),
+    )
+    return replace(left, tokens_freed=freed_tokens(scene, left))
+
+
+def _named(decision: Decision) -> set[str]:
+    """The ids of the bodies that a decision leans on."""
+    match decision:
+        case Replaced(id=ident) | MediaReplaced(body=ident):
+            return {ident}
+    return set()

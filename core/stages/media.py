@@ -1,0 +1,148 @@
+"""Images and documents that give way to a note, because the API refuses them or because they are in the way.
+
+What they held is stored first; the note says where, and what it was: `[image: image/png, 800x600, 5120 bytes,
+1a2b3c4d, saved at PATH]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Literal, TypeAlias
+
+from core.context.projection import MediaReplaced
+from core.model import Block, Message, is_media
+from core.stages.base import Plan, Scene, Stored
+from core.stages.edits import Edit, choose, editable_from, planned
+from core.transcript.blob import Blob, media_blob
+from core.transcript.media import Media as Shape
+from core.transcript.outline import outline_blocks
+
+Pick: TypeAlias = Literal["old", "large", "all", "named"]
+"""old: all outside the last user turn.  large: what is over a limit or, without one, the largest half.
+all: all.  named: those that `ids` name.  Unless it is over a limit, named or the only one, the newest that the user
+gave stays until `all`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MediaSettings:
+    """Which images and documents go; the limits are those that an answer of the API states, 0 for none."""
+
+    pick: Pick = "old"
+    ids: tuple[str, ...] = ()
+    """Of calls, of messages, or of the bodies themselves."""
+    max_bytes: int = 0
+    """Of the base64, which is what the API counts."""
+    max_side_pixels: int = 0
+    max_pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """One image or document that the model sees."""
+
+    at: int
+    """Its message's place in the view."""
+    message: Message
+    owner: str
+    """The call whose result holds it, or the message."""
+    block: Block
+    blob: Blob
+
+    @property
+    def by_user(self) -> bool:
+        return self.message.kind == "prompt"
+
+    @property
+    def sent_bytes(self) -> int:
+        """What the API counts: the length of the base64."""
+        source = self.block.get("source")
+        data = source.get("data") if isinstance(source, dict) else None
+        return len(data) if isinstance(data, str) else 0
+
+    @property
+    def shape(self) -> Shape:
+        return next((media for outline in outline_blocks([self.block]) for media in outline.media), Shape())
+
+
+class Media:
+    """The stage.  It is asked for, by a person or by an answer of the API: that it costs something is no reason."""
+
+    name = "media"
+
+    def __init__(self, settings: MediaSettings | None = None) -> None:
+        self.settings = settings or MediaSettings()
+
+    def plan(self, scene: Scene) -> Plan:
+        """Put notes in the place of the images and documents that the settings pick."""
+        if not scene.store_folder:
+            return Plan(self.name, reason="there is no store for images and documents")
+        view = scene.view().messages
+        start = editable_from(scene, view)
+        picked = self._picked(view, [*_items(view)])
+        edits = {(item.owner, item.blob.id): _edit(scene, item) for item in picked if item.at >= start}
+        stay = sum(item.at < start for item in picked)
+        reason = f"{stay} stay: an unfinished tool loop that holds thinking is behind them" if stay else ""
+        made, verdict = choose(replace(scene, forced=True), view, [*edits.values()])
+        return planned(self.name, scene, made, verdict, reason=reason)
+
+    def _picked(self, view: Sequence[Message], items: Sequence[_Item]) -> list[_Item]:
+        newest = next((item for item in reversed(items) if item.by_user), None)
+        others = [item for item in items if item is not newest or len(items) == 1]
+        match self.settings.pick:
+            case "named":
+                ids = {*self.settings.ids}
+                return [item for item in items if ids & {item.owner, item.blob.id, *item.message.uuids}]
+            case "old":
+                turn = max((i for i, m in enumerate(view) if m.kind == "prompt"), default=0)
+                return [item for item in others if item.at < turn]
+            case "large" if self._has_limit:
+                return [item for item in items if self._is_over(item)]
+            case "large":
+                return sorted(others, key=lambda item: -item.sent_bytes)[: (len(others) + 1) // 2]
+            case "all":
+                return [*items]
+
+    @property
+    def _has_limit(self) -> bool:
+        return any((self.settings.max_bytes, self.settings.max_side_pixels, self.settings.max_pages))
+
+    def _is_over(self, item: _Item) -> bool:
+        limits = self.settings
+        shape = item.shape
+        measured = (
+            (item.sent_bytes, limits.max_bytes),
+            (max(shape.width, shape.height), limits.max_side_pixels),
+            (shape.pages, limits.max_pages),
+        )
+        return any(limit and value > limit for value, limit in measured)
+
+
+def _items(view: Sequence[Message]) -> Iterator[_Item]:
+    for at, message in enumerate(view):
+        if message.kind == "response":
+            continue
+        for block in message.content:
+            held = block.get("content") if block.get("type") == "tool_result" else [block]
+            owner = str(block.get("tool_use_id")) if block.get("type") == "tool_result" else message.uuid
+            for item in held if isinstance(held, list) else []:
+                if isinstance(item, dict) and is_media(item):
+                    yield _Item(at, message, owner, item, media_blob(item))
+
+
+def _edit(scene: Scene, item: _Item) -> Edit:
+    text = _note(item, str(PurePath(scene.store_folder) / item.blob.file))
+    note: Block = {"type": "text", "text": text}
+    freed_tokens = scene.block_tokens([item.block]) - scene.block_tokens([note])
+    body = Stored(item.blob.id, "", item.block)
+    return Edit(item.at, MediaReplaced(item.owner, item.blob.id, text), freed_tokens, body)
+
+
+def _note(item: _Item, path: str) -> str:
+    source, shape = item.block.get("source"), item.shape
+    kind = (source.get("media_type") or source.get("type")) if isinstance(source, dict) else "unknown"
+    size = f"{shape.width}x{shape.height}" if shape.width else f"{shape.pages} pages" if shape.pages else ""
+    digest = item.blob.id.removeprefix("media-")[:8]
+    parts = (str(kind), size, f"{len(item.blob.content)} bytes", digest, f"saved at {path}")
+    return f"[{item.blob.kind}: {', '.join(filter(None, parts))}]"

@@ -1,0 +1,180 @@
+"""The budget of tool results: what is too large goes into the store, and a preview stands in its place.
+
+Every result is looked at once.  Results that stay are recorded as seen, those that go with the exact text that stands
+for them: a later run, with other limits or another wording, changes neither, and the cached prefix stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from pathlib import PurePath
+from types import MappingProxyType
+
+from core.context.projection import Replaced, Seen
+from core.model import JSON, Block, is_media
+from core.stages.base import Plan, Scene, Stored
+from core.stages.edits import Edit, choose, editable_from, planned
+from core.stages.results import ToolResult, named_by, tool_results_of
+from core.transcript.blob import blob_of, json_bytes, utf8
+
+RESULT_CHARS = 50_000
+RESULTS_CHARS = 200_000
+PREVIEW_BYTES = 2_000
+"""The client's own figures for one result (measured on tools of MCP servers) and its preview; it has no limit for a
+message, where 260,000 characters of parallel results went through."""
+EXEMPT = ("Read", "memory", "mcp__*memory*__*", "mcp__*foldmark*__*")
+"""Tools without a limit of their own: what reads stored outputs back must not be stored again, and notes that a model
+keeps for itself are what it needs at hand."""
+
+_NO_OUTPUT, _NO_ERROR = "{} finished without any output.", "{} failed and said nothing."
+_STAND_IN = """<persisted-output>
+{name} gave {size}, too much to show here. The whole output is stored:
+  path: {path}
+  id: {id}
+Read it there in parts, or search it. It begins:
+
+{preview}
+</persisted-output>"""
+_response = attrgetter("response")
+_GONE = "[The stored output of this call is gone; this is what is left of it.]"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolBudgetSettings:
+    """The limits, in characters of text; images and documents count nothing."""
+
+    result_chars: int = RESULT_CHARS
+    """For one result; a tool's own limit counts where it is lower."""
+    results_chars: int = RESULTS_CHARS
+    """For all results that answer one response together."""
+    preview_bytes: int = PREVIEW_BYTES
+    exempt: tuple[str, ...] = EXEMPT
+    """Names or patterns (`mcp__db__*`) of tools whose results always stay."""
+    declared_chars: tuple[tuple[str, int], ...] = ()
+    """What tools, named as above, declare as the limit of one result."""
+
+
+class ToolBudget:
+    """The stage; `persisted` are the calls whose output the client itself stored, by its own records of them, and
+    `gone` the recorded paths of those that cannot be found any more.
+    """
+
+    name = "budget"
+
+    def __init__(
+        self,
+        settings: ToolBudgetSettings | None = None,
+        persisted: frozenset[str] = frozenset(),
+        gone: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.settings = settings or ToolBudgetSettings()
+        self.persisted = persisted
+        self.gone = gone
+
+    def plan(self, scene: Scene) -> Plan:
+        """Store what is over a limit, the largest fresh results of a message first; say where a tool said nothing."""
+        if not scene.store_folder:
+            return Plan(self.name, reason="there is no store for outputs")
+        view = scene.view().messages
+        start = editable_from(scene, view)
+        results = [r for r in tool_results_of(view) if r.name]
+        fresh = {r.id for r in results if r.id not in scene.state.seen and r.at >= start}
+        found: dict[str, Edit] = {}
+        for _, answers in groupby(sorted(results, key=_response), key=_response):
+            found |= self._over(scene, [*answers], fresh)
+        made, verdict = choose(scene, view, [*found.values()])
+        kept = tuple(dict.fromkeys(r.id for r in results if r.id in fresh and r.id not in found))
+        stay = len(found) - len(made)
+        reason = f"{stay} results stay: it would cost more than it saves" if stay else ""
+        return planned(self.name, scene, made, verdict, [Seen(kept)] if kept else [], reason)
+
+    def _over(self, scene: Scene, answers: Sequence[ToolResult], fresh: Collection[str]) -> dict[str, Edit]:
+        """What has to be done with the results that answer one response."""
+        new = [r for r in answers if r.id in fresh]
+        edits = {r.id: edit for r in new if (edit := self._of_one(scene, r))}
+        shown_chars = sum(len(edits[r.id].decision.text) if r.id in edits else _chars(r) for r in answers)
+        for result in sorted(new, key=_chars, reverse=True):
+            if shown_chars <= self.settings.results_chars:
+                break
+            if result.id not in edits and (edit := self._stored(scene, result)):
+                edits[result.id] = edit
+                shown_chars -= _chars(result) - len(edit.decision.text)
+        return edits
+
+    def _of_one(self, scene: Scene, result: ToolResult) -> Edit | None:
+        """What has to be done with a result by itself."""
+        if result.id in self.gone:
+            return _edit(scene, result, _without_path(_text(result), self.gone[result.id]))
+        if result.id in self.persisted:
+            return None
+        if not (_text(result) or _others(result)):
+            return _edit(scene, result, (_NO_ERROR if result.is_error else _NO_OUTPUT).format(result.name))
+        declared = [chars for pattern, chars in self.settings.declared_chars if named_by(result.name, [pattern])]
+        return self._stored(scene, result) if _chars(result) > min([self.settings.result_chars, *declared]) else None
+
+    def _stored(self, scene: Scene, result: ToolResult) -> Edit | None:
+        """The result with a preview in its place; None where it has to stay, or is no longer than that."""
+        stays = named_by(result.name, self.settings.exempt) or result.id in self.persisted
+        if stays or any(i.get("type") == "tool_reference" for i in _others(result)):
+            return None
+        content = _without_media(result)
+        blob = blob_of(result.id, content)
+        text = _STAND_IN.format(
+            name=result.name,
+            size=f"{_chars(result):,} characters ({blob.form}, {len(blob.content):,} bytes)",
+            path=PurePath(scene.store_folder) / blob.file,
+            id=result.id,
+            preview=_preview(_text(result) or blob.content.decode(), self.settings.preview_bytes),
+        )
+        if len(text) >= _chars(result):
+            return None
+        return _edit(scene, result, text, Stored(result.id, result.name, {**result.block, "content": content}))
+
+
+def _edit(scene: Scene, result: ToolResult, text: str, body: Stored | None = None) -> Edit:
+    before: Block = {**result.block, "content": _without_media(result)}
+    freed_tokens = scene.block_tokens([before]) - scene.block_tokens([{**result.block, "content": text}])
+    return Edit(result.at, Replaced(result.id, text, "budget"), freed_tokens, body)
+
+
+def _without_media(result: ToolResult) -> JSON:
+    """What of the content can go."""
+    content = result.block.get("content")
+    return [item for item in content if not is_media(item)] if isinstance(content, list) else content
+
+
+def _text(result: ToolResult) -> str:
+    content = _without_media(result)
+    if isinstance(content, list):
+        texts = (item.get("text") for item in content if isinstance(item, dict) and item.get("type") == "text")
+        return "\n".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
+
+
+def _others(result: ToolResult) -> list[Block]:
+    """All but text."""
+    content = result.block.get("content")
+    items = content if isinstance(content, list) else []
+    return [item for item in items if isinstance(item, dict) and item.get("type") != "text"]
+
+
+def _chars(result: ToolResult) -> int:
+    return len(_text(result)) + sum(len(json_bytes(item)) for item in _others(result) if not is_media(item))
+
+
+def _preview(text: str, limit_bytes: int) -> str:
+    """The beginning, cut at a line end, or within a line that is longer than half of what may be shown."""
+    raw = utf8(text[: limit_bytes + 1])
+    head = raw[:limit_bytes]
+    line_end = head.rfind(b"\n")
+    if len(raw) > limit_bytes and line_end >= limit_bytes // 2:
+        head = head[:line_end]
+    return head.decode("utf-8", "ignore")
+
+
+def _without_path(text: str, path: str) -> str:
+    """A preview that sends nobody to a file that is gone."""
+    return "\n".join([_GONE, *(line for line in text.split("\n") if path not in line)])
