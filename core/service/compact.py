@@ -123,7 +123,7 @@ def _compact_once(
     with opened(file) as session:
         task = _Task(session, summarizer, options, target)
         model = model_of(session, models_file)
-        size = _size(session, model)
+        size = size_of(session, model)
         if reason := guards.reason(file, size) or _done_before(session, options):
             return _unchanged(session, size, reason)
         try:
@@ -139,11 +139,32 @@ def _compact_once(
         return result
 
 
-def _size(session: Session, model: Model) -> ContextSize:
+def size_of(session: Session, model: Model) -> ContextSize:
+    """The size of a session's active view, as all results state it."""
     if session.claude is None:
         return measured(parts_of_messages(session.messages), model)
     log, chain = session.claude
     return measured(parts_of_messages(session.messages, stale_uuids(chain)), model, overhead_tokens(log, chain))
+
+
+def output_path(session: Session, target: Target, new_id: str) -> Path:
+    """The file that an operation writes.
+
+    Raises WrongFormat for a change in place of what is no Claude Code transcript.
+    """
+    path = session.path
+    if target.in_place:
+        if session.claude is None:
+            raise WrongFormat(
+                f"{path.name} is not a Claude Code transcript, and no other can be changed in place",
+                "leave out --in-place: the result goes to a file of its own",
+            )
+        return path
+    # What was a subagent's becomes a session of its own, which clients look for in the project's folder.
+    folder = target.out_dir or (path.parents[2] if session.file.parent else path.parent)
+    if session.claude:
+        return folder / f"{new_id}{SUFFIX}"
+    return folder / f"{path.stem}.compacted-{new_id[:8]}{'.md' if target.markdown else '.json'}"
 
 
 def _done_before(session: Session, options: Options) -> str:
@@ -177,19 +198,7 @@ class _Task:
     @cached_property
     def output(self) -> Path:
         """The file that is written."""
-        path = self.session.path
-        if self.target.in_place:
-            if self.session.claude is None:
-                raise WrongFormat(
-                    f"{path.name} is not a Claude Code transcript, and no other can be compacted in place",
-                    "leave out --in-place: the result goes to a file of its own",
-                )
-            return path
-        # What was a subagent's becomes a session of its own, which clients look for in the project's folder.
-        folder = self.target.out_dir or (path.parents[2] if self.session.file.parent else path.parent)
-        if self.session.claude:
-            return folder / f"{self.new_id}{SUFFIX}"
-        return folder / f"{path.stem}.compacted-{self.new_id[:8]}{'.md' if self.target.markdown else '.json'}"
+        return output_path(self.session, self.target, self.new_id)
 
     @property
     def store(self) -> Store:
@@ -230,7 +239,9 @@ class _Task:
 
     def _pieces(self, planned: Plan) -> list[bytes]:
         if self.session.claude is None:
-            return [_document(self.session, planned, self.target)]
+            front = [text_message("summary", planned.summary.text)]
+            front += [text_message("meta", r.text) for r in planned.restored]
+            return [document(self.session, [*front, *planned.kept], self.target)]
         log, chain = self.session.claude
         block = b"".join(row + b"\n" for row in materialize(log, chain, self._compacted(planned)))
         record = Record(
@@ -260,10 +271,8 @@ class _Task:
         )
 
 
-def _document(session: Session, planned: Plan, target: Target) -> bytes:
+def document(session: Session, messages: Sequence[Message], target: Target) -> bytes:
     """The new context of another client's conversation, as a document."""
-    front = [text_message("summary", planned.summary.text), *(text_message("meta", r.text) for r in planned.restored)]
-    messages = [*front, *planned.kept]
     if target.markdown:
         return write_markdown(messages, session.title, session.system).encode()
     return write_messages(messages, session.system, session.tools)

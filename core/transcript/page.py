@@ -99,23 +99,29 @@ def _count_lines(raw: bytes) -> int:
     return raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
 
 
-def render(file: str, header: str, messages: Sequence[Message]) -> Page:
+def render(file: str, header: str, messages: Sequence[Message], ident: str = "") -> Page:
     """The page of the messages, to be stored as `file`; the same messages give the same bytes.
 
+    With an `ident`, all of them together are a body too.
     Raises Damaged for a block that no program could have written: nested too deeply to be read again.
     """
     page = Page(file)
     page.put(header.rstrip("\n"))
     calls = {str(call.get("id")): call for message in messages for call in tool_uses(message)}
-    for number, message in enumerate(messages, 1):
-        details = (f"{message.role}, {message.kind}", message.timestamp, message.uuid)
-        page.put(f"\n\n## {number}. {' · '.join(filter(None, map(_one_line, details)))}\n\n")
-        with page.body(message.uuid, message.kind):
-            for place, block in enumerate(message.content):
-                page.put("\n\n" if place else "")
-                _put_block(page, block, calls)
+    with page.body(ident, "page"):
+        for number, message in enumerate(messages, 1):
+            _put_message(page, number, message, calls)
     page.put("\n")
     return page
+
+
+def _put_message(page: Page, number: int, message: Message, calls: dict[str, Block]) -> None:
+    details = (f"{message.role}, {message.kind}", message.timestamp, message.uuid)
+    page.put(f"\n\n## {number}. {' · '.join(filter(None, map(_one_line, details)))}\n\n")
+    with page.body(message.uuid, message.kind):
+        for place, block in enumerate(message.content):
+            page.put("\n\n" if place else "")
+            _put_block(page, block, calls)
 
 
 def _put_block(page: Page, block: Block, calls: dict[str, Block]) -> None:

@@ -73,13 +73,14 @@ class Store:
         """Where `archive` writes the page of that name."""
         return self.folder / f"{PAGE_PREFIX}{name}.md"
 
-    def archive(self, name: str, messages: Sequence[Message], header: str = "") -> Archive:
+    def archive(self, name: str, messages: Sequence[Message], header: str = "", ident: str = "") -> Archive:
         """Store messages as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
 
+        With an `ident`, that finds all of them together.
         The same messages again write nothing.  Raises WriteFailed (also for another page of that name): then
         nothing was added.
         """
-        page = render(self.page(name).name, header, messages)
+        page = render(self.page(name).name, header, messages, ident)
         files = {file: [content] for file, content in page.media.items()}
         self._write({**files, page.file: page.pieces}, page.bodies)
         return Archive(self.page(name), tuple(page.bodies))

@@ -1,0 +1,316 @@
+"""Run stages on one transcript: read it with what was decided before, plan, store what goes, write the projection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+
+import msgspec
+
+from core.context.projection import Committed, Decision, Snipped, State, fold
+from core.context.tokens.ledger import ContextSize, items_of, measure_like
+from core.context.tokens.models import Model
+from core.context.tokens.window import levels
+from core.errors import Changed, FoldmarkError
+from core.model import Message
+from core.service.compact import ATTEMPTS, Loss, StageReport, Target, document, output_path, size_of
+from core.service.session import Result, Session, SessionRef, model_of, opened
+from core.stages.base import Plan, Scene, applied
+from core.stages.edits import store_bodies
+from core.stages.receipt import page_name
+from core.transcript.materialize import Compacted, derived_id, materialize
+from core.transcript.projects import SessionFile
+from core.transcript.records import Record, Source, decisions_of
+from core.transcript.store import Store
+from core.transcript.writer import append, locked, write_new
+
+
+class StageResult(Result):
+    """What stages did, would do, or found needless (`changed` is false, `reason` says why)."""
+
+    source: SessionRef
+    output: str
+    session_id: str
+    op: str
+    tokens_before: int
+    tokens_after: int
+    stages: list[StageReport]
+    loss: Loss
+    verdicts: list[str]
+    """What each plan costs and saves, in words."""
+    changed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class StageSettings:
+    """What the stages need to know that no transcript says."""
+
+    models_file: Path | None = None
+    window_tokens: int | None = None
+    now: datetime | None = None
+    forced: bool = False
+    """Do what costs more than it saves, too."""
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """An open session, about to be changed by stages: `op` is what the record calls that, `asked` what was asked for.
+
+    The result of the same `op` and `asked` on the same history is the same session.
+    """
+
+    session: Session
+    op: str
+    asked: tuple[str, ...]
+    target: Target
+    settings: StageSettings = StageSettings()
+
+    @cached_property
+    def model(self) -> Model:
+        """The model of the session."""
+        return model_of(self.session, self.settings.models_file)
+
+    @cached_property
+    def size(self) -> ContextSize:
+        """The size of the context before."""
+        return size_of(self.session, self.model)
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was decided about this history before; what a newer version decided is passed over."""
+        decoded = map(_decoded, decisions_of(self.session.claude[0]) if self.session.claude else ())
+        return tuple(d for d in decoded if d)
+
+    @cached_property
+    def new_id(self) -> str:
+        """The session that the result is."""
+        if self.target.in_place:
+            return self.session.file.id
+        history = (uuid for message in self.session.messages for uuid in message.uuids)
+        file = self.session.file
+        return derived_id("session", file.parent, file.id, self.op, *self.asked, "", *history)
+
+    @cached_property
+    def output(self) -> Path:
+        """The file that is written."""
+        return output_path(self.session, self.target, self.new_id)
+
+    @property
+    def store(self) -> Store:
+        """Where the result finds what was taken out."""
+        return Store.beside(self.output)
+
+    @cached_property
+    def scene(self) -> Scene:
+        """What stages plan on."""
+        return Scene(
+            self.session.messages,
+            self.model,
+            fold(self.decisions),
+            self.size.calibration,
+            self.size.overhead_tokens,
+            str(self.store.folder),
+            self.settings.now,
+            levels(self.model, self.settings.window_tokens or self.model.client_window_tokens).auto_threshold,
+            self.settings.forced,
+        )
+
+    @cached_property
+    def earlier(self) -> frozenset[str]:
+        """Ids of rows that were read, and are in the context no more."""
+        if self.session.claude is None:
+            return frozenset()
+        log, chain = self.session.claude
+        return frozenset(e.uuid for e in log.entries) - {e.uuid for e in chain.entries}
+
+
+def run_stages(
+    file: SessionFile,
+    op: str,
+    asked: Sequence[str],
+    choose: Callable[[StageRun], Sequence[Plan]],
+    target: Target,
+    settings: StageSettings = StageSettings(),
+) -> StageResult:
+    """Opens a transcript, has `choose` make the plans, and writes what they come to.
+
+    In place it starts anew when rows were written meanwhile.  Raises what reading, `choose` and writing raise.
+    """
+
+    def once() -> StageResult:
+        with opened(file) as session:
+            run = StageRun(session, op, tuple(asked), target, settings)
+            return write_projection(run, choose(run))
+
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Changed):
+            return once()
+    return once()
+
+
+def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
+    """Stores what the plans take out, then writes what the model sees with them, and records their decisions.
+
+    Each plan has to be made on what those before it left.  Where nothing would change nothing is written, but for
+    decisions in place, which are recorded.  Raises WriteFailed, Locked, Changed, Damaged: then no transcript changed.
+    """
+    written = _Written(run, _stored(run, plans))
+    result = written.result()
+    if not written.decisions or not (written.differs or run.target.in_place):
+        reason = "; ".join(p.reason for p in plans if p.reason) or "nothing is to be done"
+        return result.model_copy(update={"changed": False, "reason": reason})
+    if run.target.dry_run:
+        return result.model_copy(update={"changed": False, "reason": "dry run"})
+    if not run.target.in_place and run.output.exists():
+        return result.model_copy(update={"changed": False, "reason": "the same was written before"})
+    written.write()
+    return result
+
+
+def _decoded(raw: msgspec.Raw) -> Decision | None:
+    try:
+        return msgspec.json.decode(raw, type=Decision)
+    except msgspec.DecodeError:
+        return None
+
+
+def _stored(run: StageRun, plans: Sequence[Plan]) -> list[Plan]:
+    """The plans, without what could not be stored; a dry run stores nothing."""
+    if run.target.dry_run or (not run.target.in_place and run.output.exists()):
+        return [*plans]
+    scene, kept = run.scene, []
+    for plan in plans:
+        stored = store_bodies(run.store, scene, plan)
+        _store_pages(run, scene, stored)
+        scene = applied(scene, stored)
+        kept.append(stored)
+    return kept
+
+
+def _store_pages(run: StageRun, scene: Scene, plan: Plan) -> None:
+    """One page for each snip and each span that is folded."""
+    messages = {m.uuid: m for m in scene.messages}
+    staged = {s.id: s for s in applied(scene, plan).state.committed}
+    for decision in plan.decisions:
+        taken = [("snip", decision.id, decision.uuids)] if isinstance(decision, Snipped) else []
+        if isinstance(decision, Committed):
+            taken = [("span", ident, staged[ident].uuids) for ident in decision.ids if ident in staged]
+        for kind, ident, uuids in taken:
+            name = page_name("snip" if kind == "snip" else "span", ident)
+            gone = [messages[u] for u in uuids if u in messages]
+            run.store.archive(name, gone, f"What was taken out of session {run.session.file.id}", name)
+
+
+@dataclass(frozen=True)
+class _Written:
+    """What the plans come to."""
+
+    run: StageRun
+    plans: Sequence[Plan]
+
+    @cached_property
+    def decisions(self) -> tuple[Decision, ...]:
+        return tuple(d for plan in self.plans for d in plan.decisions)
+
+    @cached_property
+    def state(self) -> State:
+        return fold(self.decisions, self.run.scene.state)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        return applied(self.run.scene, Plan(self.run.op, self.decisions)).view().messages
+
+    @cached_property
+    def changed_from(self) -> int:
+        """The first message that is not what it was; behind the last where all are."""
+        pairs = zip(self.messages, self.run.session.messages, strict=False)
+        return next((i for i, (new, old) in enumerate(pairs) if new is not old), len(self.messages))
+
+    @property
+    def differs(self) -> bool:
+        """Whether the model sees anything else than before."""
+        return len(self.messages) != len(self.run.session.messages) or self.changed_from < len(self.messages)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Tokens of each message; none is larger than it was."""
+        run = self.run
+        old = {m.uuid: (m, n) for m, n in zip(run.session.messages, run.size.item_tokens, strict=True)}
+        new = measure_like(items_of(self.messages), run.model, run.size).item_tokens
+        return [
+            old[m.uuid][1] if old.get(m.uuid, (None, 0))[0] is m else min(n, old.get(m.uuid, (None, n))[1])
+            for m, n in zip(self.messages, new, strict=True)
+        ]
+
+    def result(self) -> StageResult:
+        run, there = self.run, {m.uuid for m in self.messages}
+        gone = sum(m.uuid not in there for m in run.session.messages)
+        return StageResult(
+            source=run.session.ref,
+            output=str(run.output),
+            session_id=run.new_id,
+            op=run.op,
+            tokens_before=run.size.total_tokens,
+            tokens_after=run.size.overhead_tokens + sum(self.sizes),
+            stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
+            loss=Loss(kept=len(run.session.messages) - gone, reachable=gone, gone=0),
+            verdicts=[str(p.verdict) for p in self.plans if p.verdict],
+            changed=True,
+            reason="; ".join(p.reason for p in self.plans if p.reason),
+        )
+
+    def write(self) -> None:
+        run = self.run
+        pieces = self._pieces()
+        if run.target.in_place and run.session.claude:
+            with locked(run.output, run.target.lock_dir):
+                append(run.output, b"".join(pieces), expected_size=run.session.claude[0].size)
+            return
+        try:
+            write_new(run.output, pieces)
+        except FoldmarkError:
+            if not run.output.exists():  # else another process did the same, and needs the store
+                run.store.remove()
+            raise
+
+    def _pieces(self) -> list[bytes]:
+        run, result = self.run, self.result()
+        if run.session.claude is None:
+            return [document(run.session, self.messages, run.target)]
+        log, chain = run.session.claude
+        rows = materialize(log, chain, self._compacted(result)) if self.differs else []
+        block = b"".join(row + b"\n" for row in rows)
+        kept = self.decisions if run.target.in_place else (*run.decisions, *self.decisions)
+        record = Record(
+            op=run.op,
+            id=derived_id("record", run.new_id, run.op, *run.asked, str(log.size)),
+            session_id=run.new_id,
+            source=Source(str(run.session.path.resolve()), run.session.file.id, log.size),
+            tokens_before=result.tokens_before,
+            tokens_after=result.tokens_after,
+            decisions=tuple(msgspec.Raw(msgspec.json.encode(d)) for d in kept),
+        )
+        return [record.row(block), block]
+
+    def _compacted(self, result: StageResult) -> Compacted:
+        run, prefix = self.run, f"{self.run.op}: "
+        there = {m.uuid for m in self.messages}
+        return Compacted(
+            session_id=run.new_id,
+            summary="",
+            kept=self.messages,
+            prompt_tokens=[*accumulate(self.sizes, initial=run.size.overhead_tokens)],
+            tokens_before=result.tokens_before,
+            tokens_after=result.tokens_after,
+            title=prefix + run.session.title.removeprefix(prefix),
+            changed_from=self.changed_from,
+            dropped=frozenset(u for m in run.session.messages if m.uuid not in there for u in m.uuids),
+            in_place=run.target.in_place,
+            overhead_tokens=run.size.overhead_tokens,
+        )
