@@ -23,7 +23,7 @@ BlockKind: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "i
 Density: TypeAlias = Literal["text", "code", "dense"]
 """text: prose.  code: more than 10 % symbols.  dense: JSON, logs, tables, hashes (over 22 % symbols or 12 % digits)."""
 
-SAMPLE_BYTES = 1024
+SAMPLE_BYTES = 512
 SAMPLE_SLICES = 4
 """A longer block is measured on four slices of it, so that the cost of an outline has a bound."""
 
@@ -33,8 +33,11 @@ to within a few characters (measured on models that show all of it); newer model
 
 _DIGITS = b"0123456789"
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_PLAIN = _LETTERS + b"\\" + bytes(range(33)) + bytes(range(127, 256))
-"""What is neither symbol nor digit; the backslash is in most cases an escape of JSON."""
+_PLAIN = _LETTERS + bytes(range(33)) + bytes(range(127, 256))
+"""What is neither symbol nor digit, nor a backslash: that is in most cases an escape of JSON."""
+_QUOTE = ord('"')
+_CODE_POINT = re.compile(rb"\\u(?!00[01])")
+"""An escape that need not be one; control characters have to."""
 _CHEAP = re.compile(rb"\xe2[\x86\x94\x95]")
 """Arrows and box drawing: they fill file listings and tables, and cost less than other scripts."""
 
@@ -184,17 +187,18 @@ def _of_text(kind: BlockKind, raw: bytes | Raw) -> BlockOutline:
 
 def _measure(value: bytes | Raw) -> tuple[int, int, Density]:
     """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
-    bare = _bare(value)
-    sample = _sample(bare)
-    escapes = sample.count(b"\\")
-    if escapes:
-        if b"\\u" in sample:
-            bare = _bare(_canonical(bytes(value)))
-            sample = _sample(bare)
-            escapes = sample.count(b"\\")
+    sample, whole = _sample(value)
+    marks = sample.translate(None, _PLAIN)
+    escapes = marks.count(b"\\")
+    if escapes and _CODE_POINT.search(sample):
+        sample, whole = _sample(_canonical(bytes(value)))
+        marks = sample.translate(None, _PLAIN)
+        escapes = marks.count(b"\\")
+    density = _density(marks, escapes, len(sample))
+    if escapes > 1:
         escapes -= sample.count(b"\\\\")
-    size, whole = len(sample), len(bare)
-    chars, wide = size, 0
+    size = chars = len(sample)
+    wide = 0
     if not sample.isascii():
         chars = len(sample.decode("utf-8", "replace"))
         wide = max(size - chars - 2 * len(_CHEAP.findall(sample)), 0)
@@ -202,20 +206,19 @@ def _measure(value: bytes | Raw) -> tuple[int, int, Density]:
     if size < whole:
         chars = chars * whole // size
         wide = wide * whole // size
-    return chars, wide, _density(sample, size)
+    return chars, wide, density
 
 
-def _bare(raw: bytes | Raw) -> memoryview:
-    view = memoryview(raw)
-    return view[1:-1] if bytes(view[:1]) == b'"' else view
-
-
-def _sample(bare: memoryview) -> bytes:
-    size = len(bare)
+def _sample(value: bytes | Raw) -> tuple[bytes, int]:
+    """All of a raw JSON value, or some slices of a long one, and its size; without the quotes of a string."""
+    view = memoryview(value)
+    quotes = 1 if len(view) > 1 and view[0] == _QUOTE else 0
+    size = len(view) - 2 * quotes
     if size <= SAMPLE_BYTES:
-        return bytes(bare)
+        return bytes(view[quotes : quotes + size]), size
     step, length = size // SAMPLE_SLICES, SAMPLE_BYTES // SAMPLE_SLICES
-    return b"".join([bare[at : at + length] for at in range(0, step * SAMPLE_SLICES, step)])
+    starts = range(quotes, quotes + step * SAMPLE_SLICES, step)
+    return b"".join([view[at : at + length] for at in starts]), size
 
 
 def _canonical(raw: bytes) -> bytes:
@@ -226,9 +229,9 @@ def _canonical(raw: bytes) -> bytes:
         return raw
 
 
-def _density(sample: bytes, size: int) -> Density:
-    marks = sample.translate(None, _PLAIN)
-    symbols = len(marks.translate(None, _DIGITS))
-    if symbols > 0.22 * size or len(marks) - symbols > 0.12 * size:
+def _density(marks: bytes, escapes: int, size: int) -> Density:
+    digits = len(marks) - len(marks.translate(None, _DIGITS))
+    symbols = len(marks) - digits - escapes
+    if symbols > 0.22 * size or digits > 0.12 * size:
         return "dense"
     return "code" if symbols > 0.10 * size else "text"
