@@ -67,17 +67,20 @@ def _holds_thinking(message: Message) -> bool:
     return any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content)
 
 
-def planned(
+def plan_edits(
     stage: str,
     scene: Scene,
+    view: Sequence[Message],
     edits: Sequence[Edit],
-    verdict: Verdict | None,
     before: Sequence[Decision] = (),
     reason: str = "",
 ) -> Plan:
-    """The plan that makes the edits after the decisions `before`."""
-    bodies = {e.body.id: e.body for e in edits if e.body}
-    decisions = (*before, *(e.decision for e in edits))
+    """The plan that makes the edits that pay, after the decisions `before`."""
+    made, verdict = choose(scene, view, edits)
+    bodies = {e.body.id: e.body for e in made if e.body}
+    decisions = (*before, *(e.decision for e in made))
+    if len(made) < len(edits):
+        reason = f"{len(edits) - len(made)} of {len(edits)} stay: it would cost more than it saves"
     plan = Plan(stage, decisions, tuple(bodies.values()), reason=reason, verdict=verdict)
     return replace(plan, tokens_freed=freed_tokens(scene, plan))
 

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from core.context.projection import MediaReplaced
 from core.model import Block, Message, is_media
 from core.stages.base import Plan, Scene, Stored
-from core.stages.edits import Edit, choose, editable_from, planned
+from core.stages.edits import Edit, editable_from, plan_edits
 from core.transcript.blob import Blob, media_blob
 from core.transcript.media import Media as Shape
 from core.transcript.outline import outline_blocks
@@ -84,8 +84,7 @@ class Media:
         edits = {(item.owner, item.blob.id): _edit(scene, item) for item in picked if item.at >= start}
         stay = sum(item.at < start for item in picked)
         reason = f"{stay} stay: an unfinished tool loop that holds thinking is behind them" if stay else ""
-        made, verdict = choose(replace(scene, forced=True), view, [*edits.values()])
-        return planned(self.name, scene, made, verdict, reason=reason)
+        return plan_edits(self.name, replace(scene, forced=True), view, [*edits.values()], reason=reason)
 
     def _picked(self, view: Sequence[Message], items: Sequence[_Item]) -> list[_Item]:
         newest = next((item for item in reversed(items) if item.by_user), None)

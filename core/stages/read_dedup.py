@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from core.context.projection import Replaced
 from core.model import Block, Message, tool_results, tool_uses
 from core.stages.base import Plan, Scene, Stored
-from core.stages.edits import Edit, choose, editable_from, planned
+from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, tool_results_of
 from core.transcript.blob import json_bytes
 
 MIN_CHARS = 1_000
 """Less is not worth a change; the stub has some 130 characters."""
 
-_LOOKING = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite"})
+_LOOKING = frozenset({"Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite"})
 """Tools that change no file."""
 _NOT_TEXT = (".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 _STUB = "[{path}: nothing has changed since it was read before; the content is in the result of {id} above.]"
@@ -51,10 +51,7 @@ class ReadDedup:
         view = scene.view().messages
         start = editable_from(scene, view)
         found = [_edit(scene, pair) for pair in self._pairs(scene, view) if pair.result.at >= start]
-        made, verdict = choose(scene, view, found)
-        stay = len(found) - len(made)
-        reason = f"{stay} results stay: it would cost more than it saves" if stay else ""
-        return planned(self.name, scene, made, verdict, reason=reason)
+        return plan_edits(self.name, scene, view, found)
 
     def _pairs(self, scene: Scene, view: tuple[Message, ...]) -> Iterator[_Pair]:
         decided = scene.state.cleared_on_server.union(scene.state.replaced)
@@ -63,11 +60,11 @@ class ReadDedup:
         known: dict[bytes, ToolResult] = {}
         for message in view:
             for call in tool_uses(message):
-                _forget(known, call)
+                self._forget(known, call)
             for block in tool_results(message):
                 ident = str(block.get("tool_use_id"))
                 call, result = calls.get(ident, {}), results.get(ident)
-                _forget(known, call)
+                self._forget(known, call)
                 if result is None or not self._is_text_read(result):
                     continue
                 key = json_bytes([result.name, call.get("input")])
@@ -82,15 +79,14 @@ class ReadDedup:
         is_text = not (result.has_media or result.path.lower().endswith(_NOT_TEXT))
         return reads and is_text and result.chars >= self.settings.min_chars
 
-
-def _forget(known: dict[bytes, ToolResult], call: Block) -> None:
-    """Drops what a call may have changed: every file that it names, unless it only looks."""
-    if not known or call.get("name") in _LOOKING:
-        return
-    given = json_bytes(call.get("input")).decode()
-    for key, result in [*known.items()]:
-        if re.split(r"[/\\]", result.path)[-1] in given:
-            del known[key]
+    def _forget(self, known: dict[bytes, ToolResult], call: Block) -> None:
+        """Drops what a call may have changed: every file that it names, unless it only looks."""
+        if not known or call.get("name") in _LOOKING or call.get("name") in self.settings.tools:
+            return
+        given = json_bytes(call.get("input")).decode()
+        for key, result in [*known.items()]:
+            if re.split(r"[/\\]", result.path)[-1] in given:
+                del known[key]
 
 
 def _edit(scene: Scene, pair: _Pair) -> Edit:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from core.context.projection import Replaced, Seen
 from core.model import JSON, Block, is_media
 from core.stages.base import Plan, Scene, Stored
-from core.stages.edits import Edit, choose, editable_from, planned
+from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, named_by, tool_results_of
 from core.transcript.blob import blob_of, json_bytes, utf8
 
@@ -85,11 +85,8 @@ class ToolBudget:
         found: dict[str, Edit] = {}
         for _, answers in groupby(sorted(results, key=_response), key=_response):
             found |= self._over(scene, [*answers], fresh)
-        made, verdict = choose(scene, view, [*found.values()])
         kept = tuple(dict.fromkeys(r.id for r in results if r.id in fresh and r.id not in found))
-        stay = len(found) - len(made)
-        reason = f"{stay} results stay: it would cost more than it saves" if stay else ""
-        return planned(self.name, scene, made, verdict, [Seen(kept)] if kept else [], reason)
+        return plan_edits(self.name, scene, view, [*found.values()], [Seen(kept)] if kept else [])
 
     def _over(self, scene: Scene, answers: Sequence[ToolResult], fresh: Collection[str]) -> dict[str, Edit]:
         """What has to be done with the results that answer one response."""

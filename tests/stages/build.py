@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -32,7 +32,7 @@ class History:
     def answer(self, text: str, thinking: str = "") -> History:
         return self._add("assistant", "response", (*_thinking(thinking), {"type": "text", "text": text}))
 
-    def calls(self, *calls: tuple[str, str, dict[str, JSON]], thinking: str = "") -> History:
+    def calls(self, *calls: tuple[str, str, Mapping[str, JSON]], thinking: str = "") -> History:
         """A response that calls tools: (id, name, input)."""
         blocks: list[Block] = [{"type": "tool_use", "id": i, "name": n, "input": {**g}} for i, n, g in calls]
         return self._add("assistant", "response", (*_thinking(thinking), *blocks))
@@ -42,7 +42,7 @@ class History:
         return self._add("user", "results", ({**block, "is_error": True} if error else block,))
 
     def use(
-        self, ident: str, name: str, content: JSON, thinking: str = "", error: bool = False, **given: Any
+        self, ident: str, name: str, content: JSON, /, thinking: str = "", error: bool = False, **given: Any
     ) -> History:
         return self.calls((ident, name, given), thinking=thinking).result(ident, content, error)
 

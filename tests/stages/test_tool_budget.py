@@ -286,7 +286,7 @@ def test_an_old_result_goes_only_where_that_pays() -> None:
     plan = ToolBudget().plan(old_and_large().scene())
     assert replaced(plan) == {}
     assert "t1" not in seen(plan)
-    assert plan.reason == "1 results stay: it would cost more than it saves"
+    assert plan.reason == "1 of 1 stay: it would cost more than it saves"
     assert plan.verdict is not None
     assert not plan.verdict.pays
     assert [*replaced(ToolBudget().plan(old_and_large().scene(forced=True)))] == ["t1"]
