@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -15,9 +16,9 @@ from cli import options, ui
 from cli.errors import describe
 from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
-from core.errors import FoldmarkError
 from core.model import JSON
 from core.service.compact import CompactResult, Guards, Target, compact
+from core.service.session import CLAUDE_CODE
 from core.settings import Settings
 from core.summarizers import AUTO, SUMMARIZERS, make
 from core.transcript.projects import SessionFile
@@ -81,6 +82,8 @@ def command(
     """
     if in_place and out_dir:
         raise click.UsageError("--in-place and --out exclude each other", ctx)
+    if options.STDIN in sessions and not (out_dir or dry_run):
+        raise click.UsageError("what comes from standard input has no folder of its own: name one with --out", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
     chosen = _options(settings, instructions, in_place)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
@@ -92,7 +95,12 @@ def command(
         for job, outcome in _outcomes(work, jobs):
             step(job.file.path.name)
             failed += isinstance(outcome, Exception)
-            _show(job, outcome, as_json, len(work) > 1)
+            if isinstance(outcome, Exception):
+                _show_error(job, outcome, as_json, len(work) > 1)
+            elif as_json:
+                ui.print_json(outcome.model_dump(mode="json"), one_line=len(work) > 1)
+            else:
+                _show(outcome, len(work) > 1, settings.claude_dir)
     return 1 if failed else 0
 
 
@@ -107,14 +115,14 @@ class _Job:
     guards: Guards
     models_file: Path | None
 
-    def __call__(self) -> CompactResult | FoldmarkError:
+    def __call__(self) -> CompactResult | Exception:
         try:
             return compact(self.file, make(self.summarizer), self.chosen, self.target, self.guards, self.models_file)
-        except FoldmarkError as error:
+        except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
             return error
 
 
-def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult | FoldmarkError]]:
+def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult | Exception]]:
     if jobs == 1 or len(work) == 1:
         for job in work:
             yield job, job()
@@ -128,24 +136,18 @@ def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
     return Options(settings.keep_tokens, settings.summary_tokens * _CHARS_PER_TOKEN, instructions, limits, in_place)
 
 
-def _show(job: _Job, outcome: CompactResult | FoldmarkError, as_json: bool, many: bool) -> None:
-    if isinstance(outcome, FoldmarkError):
-        if not many:
-            raise outcome
-        kind, message, hint, _ = describe(outcome)
-        if as_json:
-            error: JSON = {"kind": kind, "message": message, "hint": hint}
-            ui.print_json({"source": str(job.file.path), "error": error}, one_line=True)
-        else:
-            click.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
-        return
+def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
+    if not many:
+        raise error
+    kind, message, hint, _ = describe(error)
     if as_json:
-        ui.print_json(outcome.model_dump(mode="json"), one_line=many)
-        return
-    _print(outcome, many)
+        shown: JSON = {"kind": kind, "message": message, "hint": hint}
+        ui.print_json({"source": str(job.file.path), "error": shown}, one_line=True)
+    else:
+        click.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
 
 
-def _print(result: CompactResult, many: bool) -> None:
+def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     name = ui.plain(result.source.title or result.source.id)
     if not result.changed:
         click.echo(f"{name}: nothing written: {result.reason}")
@@ -162,7 +164,18 @@ def _print(result: CompactResult, many: bool) -> None:
     click.echo(
         f"{saved}; {result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
     )
+    if result.restored:
+        click.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
     if result.changed:
-        click.echo(f"written: {result.output}")
-        click.echo(f"resume with:  claude --resume {result.session_id}")
-        click.echo(f"take back with:  foldmark undo {result.session_id}")
+        _show_ways(result, claude_dir)
+
+
+def _show_ways(result: CompactResult, claude_dir: Path) -> None:
+    """Where it is, and how to go on from it or back."""
+    click.echo(f"written: {result.output}")
+    if result.source.format != CLAUDE_CODE:
+        return
+    known = Path(result.output).is_relative_to(claude_dir / "projects")
+    name = result.session_id if known else shlex.quote(result.output)
+    click.echo(f"resume with:  claude --resume {name}")
+    click.echo(f"take back with:  foldmark undo {name}")

@@ -17,6 +17,7 @@ from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
 from core.transcript.formats import write_markdown, write_messages
+from core.transcript.formats.summarised import with_head
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
 from core.transcript.projects import SUFFIX, SessionFile
@@ -239,7 +240,8 @@ class _Task:
 
     def _pieces(self, planned: Plan) -> list[bytes]:
         if self.session.claude is None:
-            front = [text_message("summary", planned.summary.text)]
+            summary = planned.summary.text if self.target.markdown else with_head(planned.summary.text)
+            front = [text_message("summary", summary)]
             front += [text_message("meta", r.text) for r in planned.restored]
             return [document(self.session, [*front, *planned.kept], self.target)]
         log, chain = self.session.claude

@@ -18,6 +18,7 @@ from core.model import Block, Message
 from core.transcript.chain import Chain, load
 from core.transcript.formats import find_format, read
 from core.transcript.formats.conversation import Conversation
+from core.transcript.formats.summarised import split_summary
 from core.transcript.listing import describe
 from core.transcript.projects import SessionFile
 from core.transcript.reader import Log
@@ -65,7 +66,7 @@ class Session:
         """The active view: what the next model call is made of."""
         if self.claude:
             return messages_of(*self.claude, self.dialect)
-        return self.conversation.active if self.conversation else ()
+        return split_summary(self.conversation.active) if self.conversation else ()
 
     @cached_property
     def cwd(self) -> str:

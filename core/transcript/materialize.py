@@ -189,6 +189,7 @@ def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> 
     others_stay = plan.in_place or not plan.summary
     new: dict[str, JSON] | None = row if others_stay else None
     if place < plan.changed_from:
+        (writer.calls if entry.type == "assistant" else writer.results).update(entry.tools)
         return row
     if message is not None and message.kind == "response":
         new = _response_row(writer, row, plan.prompt_tokens[place])
@@ -216,7 +217,7 @@ def _response_row(writer: _Writer, row: dict[str, JSON], prompt_tokens: int) -> 
     new: dict[str, JSON] = {**row, "message": {**message, "content": kept}}
     if isinstance(usage, dict):
         new["message"] = {**message, "content": kept, "usage": _scaled(usage, prompt_tokens)}
-        new[KEY] = {"usage": usage}
+        new.setdefault(KEY, {"usage": usage})  # of a row that was kept before, the first
     return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
 
 

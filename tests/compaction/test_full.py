@@ -1,0 +1,133 @@
+"""The plan of a compaction: what goes, what stays, and when there is nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from core.compaction.full import MIN_GAIN, SLACK, Options, Plan, plan, text_message
+from core.compaction.restore import RestoreLimits
+from core.errors import CompactionError, NothingToCompact, SummaryRejected
+from core.model import Block, Kind, Message
+from core.summarizers.base import Summary, SummaryRequest
+
+CALL: Block = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "a.py"}}
+RESULT: Block = {"type": "tool_result", "tool_use_id": "t1", "content": "x"}
+THOUGHT: Block = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
+
+
+class Says:
+    """A summariser that says one thing, and remembers what it was asked."""
+
+    name = "says"
+
+    def __init__(self, text: str = "So far.") -> None:
+        self.text = text
+        self.asked: list[SummaryRequest] = []
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        self.asked.append(request)
+        return Summary(self.text, self.name)
+
+
+def message(kind: Kind, *blocks: Block) -> Message:
+    return Message("assistant" if kind == "response" else "user", kind, blocks or ({"type": "text", "text": "x"},))
+
+
+SESSION = (
+    message("prompt"),
+    message("response"),
+    message("prompt"),
+    message("response", CALL),
+    message("results", RESULT),
+)
+
+
+def planned(
+    shown: Sequence[Message],
+    keep: int = 0,
+    *,
+    sizes: Sequence[int] = (),
+    in_place: bool = False,
+    says: Says | None = None,
+    cwd: str = "",
+    front_tokens: int = 10,
+) -> Plan:
+    options = Options(keep, 3_000, "Mind the tests", RestoreLimits(), in_place)
+    each = list(sizes) or [100] * len(shown)
+    return plan(shown, each, 5_000, lambda front: [front_tokens] * len(front), says or Says(), options, cwd, "/h.md")
+
+
+def test_the_summariser_gets_what_goes_and_where_it_can_be_read() -> None:
+    says = Says()
+    result = planned(SESSION, keep=200, says=says, cwd="/nonexistent")
+
+    assert result.gone == SESSION[:3]
+    assert result.kept == SESSION[3:]
+    assert says.asked == [SummaryRequest(SESSION[:3], 3_000, "Mind the tests", "", "/nonexistent", "/h.md")]
+
+
+def test_sizes_add_up(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x", encoding="utf-8")
+    shown = (*SESSION, message("prompt"), message("response"))
+    result = planned(shown, keep=250, cwd=str(tmp_path))
+
+    assert [r.path for r in result.restored] == ["a.py"]
+    assert result.sizes_tokens == (10, 10, 100, 100)
+    assert (result.tokens_before, result.tokens_after) == (5_700, 5_220)
+    assert result.overhead_tokens == 5_000
+    assert result.prompt_tokens == [5_020, 5_120]
+
+
+def test_an_empty_session_and_one_within_what_is_kept_need_nothing() -> None:
+    for in_place in (False, True):
+        for shown in ((), SESSION, (message("meta"), message("attachment"))):
+            with pytest.raises(NothingToCompact, match="within what is kept"):
+                planned(shown, keep=10_000, in_place=in_place)
+        with pytest.raises(NothingToCompact):
+            planned((message("summary"), message("meta")), in_place=in_place)
+
+
+def test_what_would_free_too_little_is_left() -> None:
+    planned(SESSION, sizes=[100] * 5, front_tokens=int(500 * (1 - MIN_GAIN)))
+    with pytest.raises(NothingToCompact, match="only 49 of 500 tokens"):
+        planned(SESSION, sizes=[100] * 5, front_tokens=int(500 * (1 - MIN_GAIN)) + 1)
+    with pytest.raises(NothingToCompact, match="only 0 of 500 tokens"):
+        planned(SESSION, sizes=[100] * 5, front_tokens=1_000)
+
+
+def test_a_session_is_compacted_again_when_enough_was_added() -> None:
+    grown = (message("summary"), message("meta"), *SESSION)
+    with pytest.raises(NothingToCompact):
+        planned(grown, keep=400, sizes=[2_000, 2_000, 100, 100, 100, 100, int(400 * SLACK) - 400])
+    result = planned(grown, keep=400, sizes=[2_000, 2_000, 100, 100, 100, 100, int(400 * SLACK) - 399])
+
+    assert [m.kind for m in result.gone] == ["summary", "meta", "prompt", "response"]
+
+
+def test_in_place_the_last_group_stays_however_large() -> None:
+    result = planned(SESSION, keep=0, in_place=True)
+    assert result.kept == SESSION[3:]
+    assert planned(SESSION, keep=0).kept == ()
+
+
+def test_a_turn_in_progress_with_thinking_is_summarised_whole_but_not_in_place() -> None:
+    shown = (*SESSION[:3], message("response", THOUGHT, CALL), SESSION[4])
+
+    assert planned(shown, keep=200).kept == ()
+    with pytest.raises(CompactionError, match="in the middle of a turn") as caught:
+        planned(shown, keep=200, in_place=True)
+    assert not isinstance(caught.value, NothingToCompact)
+    assert "without --in-place" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_summary_without_text_is_refused(text: str) -> None:
+    with pytest.raises(SummaryRejected, match="the summariser says gave no text"):
+        planned(SESSION, says=Says(text))
+
+
+def test_a_text_is_a_user_message() -> None:
+    assert text_message("meta", "x") == Message("user", "meta", ({"type": "text", "text": "x"},))

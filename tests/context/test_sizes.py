@@ -1,0 +1,89 @@
+"""The parts of a context with their tokens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+
+from core.context.dialect import NEWEST
+from core.context.sizes import measured, overhead_tokens, parts_of_chain, parts_of_messages, stale_uuids
+from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS
+from core.context.tokens.models import lookup
+from core.context.view import messages_of
+from core.model import JSON
+from core.testing import Transcript
+from core.transcript.chain import load
+from tests.disk import compacted, on_disk
+from tests.sessions import transcripts
+
+MODEL = lookup("claude-opus-4-8")
+
+
+@settings(max_examples=40)
+@given(made=transcripts())
+def test_rows_and_messages_make_the_same_total(made: Transcript) -> None:
+    with on_disk(made) as path:
+        log, chain = load(path)
+        with log:
+            by_row = measured(parts_of_chain(log, chain, NEWEST), MODEL)
+            by_message = measured(parts_of_messages(messages_of(log, chain), stale_uuids(chain)), MODEL)
+
+    assert by_row.total_tokens == by_message.total_tokens
+    assert by_row.overhead_tokens == by_message.overhead_tokens
+    assert sum(by_row.item_tokens) + by_row.overhead_tokens == by_row.total_tokens
+
+
+def test_each_part_says_what_it_is(tmp_path: Path) -> None:
+    made = Transcript().prompt("Earlier").answer("Yes").boundary("So far.").note("Mind this").prompt("Look")
+    made.use("Read", "text", file_path="a.py").system("informational", "not sent").attachment("date", "Monday")
+    made.system("local_command", "<local-command-stdout>x</local-command-stdout>").answer("Done")
+    made.respond({"type": "text", "text": "API Error"}).rows[-1]["isApiErrorMessage"] = True
+    log, chain = load(made.write(tmp_path / "a.jsonl"))
+    with log:
+        parts = parts_of_chain(log, chain, NEWEST)
+
+    kinds = ["summary", "meta", "prompt", "response", "results", "attachment", "command", "response"]
+    assert [part.kind for part in parts] == kinds
+    assert [part.uuid for part in parts] == [e.uuid for e in chain.entries if e.subtype != "informational"][:-1]
+
+
+def test_usage_of_rows_that_a_boundary_kept_in_place_does_not_count(tmp_path: Path) -> None:
+    made = Transcript().prompt("Look " * 1_000).answer("Large context")
+    kept = str(made.last)
+    made.boundary("So far.", kept=[kept]).prompt("Go on")
+    log, chain = load(made.write(tmp_path / "a.jsonl"))
+    with log:
+        assert kept in stale_uuids(chain)
+        assert measured(parts_of_chain(log, chain, NEWEST), MODEL).source == "estimate"
+        assert measured(parts_of_messages(messages_of(log, chain), stale_uuids(chain)), MODEL).source == "estimate"
+        assert measured(parts_of_messages(messages_of(log, chain)), MODEL).source == "usage"
+
+
+def test_without_a_boundary_nothing_is_stale_and_the_overhead_is_the_usual_one(tmp_path: Path) -> None:
+    log, chain = load(Transcript().prompt("Hello").write(tmp_path / "a.jsonl"))
+    with log:
+        assert stale_uuids(chain) == frozenset()
+        assert overhead_tokens(log, chain) == DEFAULT_OVERHEAD_TOKENS
+        size = measured(parts_of_chain(log, chain, NEWEST), MODEL, 7)
+    assert (size.overhead_tokens, size.source) == (7, "estimate")
+
+
+def test_the_overhead_of_before_a_compaction_is_that_of_after_it() -> None:
+    made = Transcript().prompt("Look " * 2_000).answer("Found it.")
+    with on_disk(made) as path:
+        result = compacted(path)
+        log, chain = load(Path(result.output))
+        with log:
+            # nothing is kept, so no usage says how much is sent beside the messages
+            assert abs(overhead_tokens(log, chain) - 20_000) < 100
+
+
+def test_a_note_that_is_none_is_passed_over(tmp_path: Path) -> None:
+    notes: tuple[JSON, ...] = ("x", {}, {"leafUuid": "", "keepTokens": 0, "overheadTokens": -1}, None)
+    for note in notes:
+        made = Transcript().boundary("So far.").prompt("Go")
+        made.rows[0]["foldmark"] = note
+        log, chain = load(made.write(tmp_path / "a.jsonl"))
+        with log:
+            assert overhead_tokens(log, chain) == DEFAULT_OVERHEAD_TOKENS
