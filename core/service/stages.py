@@ -239,14 +239,20 @@ class _Written:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Tokens of each message; none is larger than it was."""
+        """Tokens of each message: of what stays as they were, of what is new by estimate in the same proportion."""
         run = self.run
         old = {m.uuid: (m, n) for m, n in zip(run.session.messages, run.size.item_tokens, strict=True)}
-        new = measure_like(items_of(self.messages), run.model, run.size).item_tokens
-        return [
-            old[m.uuid][1] if old.get(m.uuid, (None, 0))[0] is m else min(n, old.get(m.uuid, (None, n))[1])
-            for m, n in zip(self.messages, new, strict=True)
-        ]
+        ratio = sum(run.size.item_tokens) / max(1, sum(self._estimates(run.session.messages)))
+        out = []
+        for message, estimate in zip(self.messages, self._estimates(self.messages), strict=True):
+            before, tokens = old.get(message.uuid, (None, None))
+            if before is not message or tokens is None:
+                tokens = min(round(estimate * ratio), estimate if tokens is None else tokens)
+            out.append(tokens)
+        return out
+
+    def _estimates(self, messages: Sequence[Message]) -> Sequence[int]:
+        return measure_like(items_of(messages), self.run.model, self.run.size).item_tokens
 
     def result(self) -> StageResult:
         run, there = self.run, {m.uuid for m in self.messages}
@@ -257,7 +263,7 @@ class _Written:
             session_id=run.new_id,
             op=run.op,
             tokens_before=run.size.total_tokens,
-            tokens_after=run.size.overhead_tokens + sum(self.sizes),
+            tokens_after=min(run.size.total_tokens, run.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
             loss=Loss(kept=len(run.session.messages) - gone, reachable=gone, gone=0),
             verdicts=[str(p.verdict) for p in self.plans if p.verdict],

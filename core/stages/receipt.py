@@ -21,13 +21,18 @@ def page_name(kind: Literal["snip", "span"], ident: str) -> str:
     return f"{kind}-{ident[:8]}"
 
 
-def receipt(what: str, messages: Sequence[Message], tokens: int, page: str, folder: str) -> str:
-    """One line in brackets; `what` says what became of the messages, `folder` is "" where no page will be written."""
+def receipt(
+    what: str, messages: Sequence[Message], tokens: int, page: str, folder: str, with_deeds: bool = True
+) -> str:
+    """One line in brackets; `what` says what became of the messages, `folder` is "" where no page will be written.
+
+    `with_deeds` it says what was done in them.
+    """
     count = f"{len(messages)} message{'s' if len(messages) != 1 else ''}, {tokens:,} tokens {what}"
     where = f"recover with id {page}"
     if folder:
         where += f", or read {folder.rstrip('/')}/{PAGE_PREFIX}{page}.md"
-    done = "; ".join(_deeds(scan(messages).calls))
+    done = "; ".join(_deeds(scan(messages).calls)) if with_deeds else ""
     return f"[{count}: {done}; {where}]" if done else f"[{count}; {where}]"
 
 

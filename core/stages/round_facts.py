@@ -45,8 +45,10 @@ class RoundFacts:
     dead: bool = False
     closes: bool = False
     """Whether it completed a task or made a commit."""
-    may_go: bool = True
-    """Not while a call is open, an error stands, or what it loaded still counts."""
+    loads: bool = False
+    """Whether it brought in what governs the work: a skill, a plan, instructions."""
+    is_open: bool = False
+    """Whether a call waits, an error stands, or it holds the task list as it is."""
 
 
 @dataclass(slots=True)
@@ -254,11 +256,11 @@ def _completed(todos: JSON) -> frozenset[str]:
 
 
 def _bar(rounds: Sequence[RoundFacts], deeds: Sequence[_Deed], messages: Sequence[Message]) -> None:
-    """Marks what may not go: open calls, errors that stand, loads that count, the task list as it is."""
+    """Marks what is still needed."""
     instructions = {r.id for r in tool_results_of(messages) if r.is_instruction}
     lists = [d for d in deeds if d.call.name == _TASK_LIST]
     for deed in deeds:
+        one = rounds[deed.round]
+        one.loads |= deed.call.name in _LOADS or deed.ident in instructions
         stands = deed.failed and _mended(deed, deeds) is None
-        loaded = deed.call.name in _LOADS or deed.ident in instructions or deed in lists[-1:]
-        if deed.call.result is None or stands or loaded:
-            rounds[deed.round].may_go = False
+        one.is_open |= deed.call.result is None or stands or deed in lists[-1:]

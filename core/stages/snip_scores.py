@@ -138,7 +138,10 @@ def _ranges(
         if not one.is_response:
             continue
         barred = (
-            one.end > protected or not one.may_go or any(messages[i].uuid in kept for i in range(one.begin, one.end))
+            one.end > protected
+            or one.is_open
+            or one.loads
+            or any(messages[i].uuid in kept for i in range(one.begin, one.end))
         )
         good = not barred and found[at].ratio >= MIN_RATIO
         run = ranges[-1]

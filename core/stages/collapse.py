@@ -1,0 +1,309 @@
+"""Context collapse: old spans get a note each, and when room is needed the notes stand for them, in one batch.
+
+A span is first staged: its note is written, and nothing changes.  It is committed, together with others, when the
+cache has gone or when the context nears the point of automatic compaction: each change in the middle has all that is
+behind it written to the cache anew, so that many changes at once cost what one costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from core.context.projection import Collapsed, Committed, Decision, Withdrawn
+from core.context.rounds import tail_start
+from core.errors import IdNotFound, InputError
+from core.model import Message
+from core.stages.base import Plan, Scene, applied
+from core.stages.edits import freed_tokens
+from core.stages.receipt import page_name, receipt
+from core.stages.segments import Segment, segments
+from core.stages.verdict import Verdict
+from core.stages.worth import auto_threshold_tokens, effective_tokens, is_cold, worth
+from core.summarizers.base import SummaryRequest
+from core.summarizers.extractive import Extractive
+from core.transcript.materialize import derived_id
+
+RETAINED_TOKENS, RETAINED_SHARE = 20_000, 0.25
+"""The newest messages that are never folded: so many tokens, or this share of the effective window if that is more."""
+MIN_UNSTAGED_TOKENS, MIN_NEW_TOKENS = 8_000, 5_000
+"""Spans are staged when so much waits for it, and so much of it is new."""
+NOTE_SHARE, MIN_NOTE_TOKENS, MAX_NOTE_TOKENS = 0.08, 150, 900
+"""The room of a note: this share of its span, within these bounds."""
+MAX_NOTE_SHARE = 0.40
+"""A note that takes more of what its span takes is not worth it."""
+CHARS_PER_TOKEN = 3
+"""Of a note: prose with many names."""
+BATCH_RESPONSES = 8
+"""There is at most one batch in so many responses."""
+MAX_NOTES, MAX_NOTES_TOKENS, MERGED_TOKENS = 8, 6_000, 1_200
+"""With more notes than that, or larger ones, two of the same tier become one of at most 1,200 tokens."""
+_DRAINED_TO = (20_000, 10_000)
+"""What stays when the API has refused a request, step by step; last of all, the last turn alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CollapseSettings:
+    """What a person may choose about it."""
+
+    commit_share: float = 0.80
+    """Of the threshold of automatic compaction: from here on staged spans are committed."""
+    goal_share: float = 0.60
+    """Of the same: down to here."""
+    pinned: frozenset[str] = frozenset()
+    """Uuids of messages that are never folded."""
+
+
+class Collapse:
+    """The stage."""
+
+    name = "collapse"
+
+    def __init__(self, settings: CollapseSettings | None = None) -> None:
+        self.settings = settings or CollapseSettings()
+
+    def plan(self, scene: Scene) -> Plan:
+        """Withdraws what does not hold any more, stages what has become old, commits what is due.
+
+        A forced scene stages all that is old and commits all that is staged.
+        """
+        if not scene.may_edit:
+            return Plan(self.name, reason="an unfinished tool loop holds thinking")
+        decisions = [*_withdrawn(scene)]
+        after = _with(scene, decisions)
+        staged = self._staged(after)
+        after = _with(after, staged)
+        committed, verdict = self._due(after)
+        batch = _batch(after, committed)
+        return self._planned(scene, [*decisions, *staged, *batch], verdict)
+
+    def drain(self, scene: Scene, need_tokens: int) -> Plan:
+        """What to fold after the API refused a request for its size, until `need_tokens` are freed or all is folded.
+
+        All that is staged first; then what is old, oldest first; then less and less stays behind.
+        """
+        if not scene.may_edit:
+            return Plan(self.name, reason="an unfinished tool loop holds thinking")
+        decisions = [*_withdrawn(scene)]
+        after = _with(scene, decisions)
+        batch = _batch(after, after.state.staged)
+        decisions += batch
+        after = _with(after, batch)
+        for retained in (_retained_tokens(scene), *_DRAINED_TO, None):
+            for span in self._spans(after, retained, closed_only=False):
+                if scene.total_tokens - after.total_tokens >= need_tokens:
+                    break
+                batch = [span, *_batch(_with(after, [span]), [span])]
+                decisions += batch
+                after = _with(after, batch)
+        return self._planned(scene, decisions, None)
+
+    def holds_headroom(self, scene: Scene) -> bool:
+        """Whether a drain could still free a tenth of the window: then automatic compaction can wait."""
+        return 10 * self.drain(scene, effective_tokens(scene)).tokens_freed >= effective_tokens(scene)
+
+    def expand(self, scene: Scene, name: str) -> Plan:
+        """Puts the messages of a committed span back, if the cache has gone; else says that it has to wait.
+
+        Raises IdNotFound for no span of that name, InputError where its messages are not in the scene any more.
+        """
+        span = self._found(scene, name)
+        if not _contiguous(scene, span.uuids):
+            hint = f"foldmark output SESSION {page_name('span', span.id)} shows them"
+            raise InputError(f"the messages of {name} are not in this transcript any more", hint)
+        if not (scene.forced or is_cold(scene)):
+            return Plan(self.name, reason="the cache is warm: it would all be written anew, so this waits for a pause")
+        return Plan(self.name, (Withdrawn((span.id,), "expanded"),))
+
+    def originals(self, scene: Scene, name: str) -> tuple[Message, ...]:
+        """The messages that a committed span stands for, as far as the scene has them; raises IdNotFound."""
+        uuids = set(self._found(scene, name).uuids)
+        return tuple(m for m in scene.messages if m.uuid in uuids)
+
+    def _found(self, scene: Scene, name: str) -> Collapsed:
+        spans = scene.state.committed
+        found = [s for s in spans if name and (s.id.startswith(name) or page_name("span", s.id).startswith(name))]
+        if len(found) == 1:
+            return found[0]
+        listed = "\n  ".join(page_name("span", s.id) for s in found or spans)
+        problem = f"{len(found)} spans have the id {name}" if found else f"there is no folded span {name}"
+        raise IdNotFound(problem, f"the spans are:\n  {listed}" if listed else "nothing was folded")
+
+    def _planned(self, scene: Scene, decisions: Sequence[Decision], verdict: Verdict | None) -> Plan:
+        reason = "" if decisions else "nothing is old enough, or there is room enough"
+        plan = Plan(self.name, tuple(decisions), reason=reason, verdict=verdict)
+        return replace(plan, tokens_freed=freed_tokens(scene, plan))
+
+    def _staged(self, scene: Scene) -> list[Collapsed]:
+        """The spans to stage now; only closed ones."""
+        spans = self._spans(scene, _retained_tokens(scene), closed_only=True)
+        if scene.forced:
+            return spans
+        waiting = sum(s.tokens for s in spans)
+        places = {m.uuid: i for i, m in enumerate(scene.messages)}
+        covered = [s for s in (*scene.state.staged, *scene.state.committed) if s.uuids[-1] in places]
+        newest = max((places[s.uuids[-1]] for s in covered), default=-1)
+        fresh = sum(s.tokens for s in spans if places[s.uuids[0]] > newest)
+        return spans if waiting >= MIN_UNSTAGED_TOKENS and fresh >= MIN_NEW_TOKENS else []
+
+    def _spans(self, scene: Scene, retained_tokens: int | None, closed_only: bool) -> list[Collapsed]:
+        """What may be staged, with notes, oldest first."""
+        messages = scene.view().messages
+        sizes = scene.tokens(messages)
+        if retained_tokens is None:
+            end = max((i for i, m in enumerate(messages) if m.kind == "prompt"), default=0)
+        else:
+            end = tail_start(messages, sizes, retained_tokens)
+        kept = self.settings.pinned | _known(scene)
+        found = segments(scene, messages, sizes, end, kept)
+        spans = (_span(scene, messages, one) for one in found if one.closed or not closed_only)
+        return [span for span in spans if span.note_tokens <= MAX_NOTE_SHARE * span.tokens]
+
+    def _due(self, scene: Scene) -> tuple[Sequence[Collapsed], Verdict | None]:
+        """The staged spans to commit now."""
+        spans = _in_order(scene, scene.state.staged)
+        last = scene.state.last_commit_request
+        if not spans or (last and 0 <= _responses(scene) - last < BATCH_RESPONSES and not scene.forced):
+            return (), None
+        total = scene.total_tokens
+        auto = auto_threshold_tokens(scene)
+        if scene.forced or is_cold(scene):
+            return spans, _worth(scene, total, spans)
+        if total < self.settings.commit_share * auto:
+            return (), None
+        return _best(scene, total, spans, self.settings.goal_share * auto)
+
+
+def _best(
+    scene: Scene, total: int, spans: Sequence[Collapsed], goal: float
+) -> tuple[Sequence[Collapsed], Verdict | None]:
+    """Of all starts from which on folding reaches the goal, the one that is worth most; where none does, all spans."""
+    batches = [(batch, _worth(scene, total, batch)) for batch in _batches(total, spans, goal)]
+    if not batches:
+        return spans, _worth(scene, total, spans)
+    return max(batches, key=lambda b: b[1].saves - b[1].costs)
+
+
+def _batches(total: int, spans: Sequence[Collapsed], goal: float) -> Iterator[Sequence[Collapsed]]:
+    for start in range(len(spans)):
+        left = total
+        for end in range(start, len(spans)):
+            left -= spans[end].tokens - spans[end].note_tokens
+            if left <= goal:
+                yield spans[start : end + 1]
+                break
+
+
+def _worth(scene: Scene, total: int, batch: Sequence[Collapsed]) -> Verdict:
+    messages = scene.view().messages
+    sizes = scene.tokens(messages)
+    first = next((i for i, m in enumerate(messages) if m.uuid in batch[0].uuids), len(messages))
+    gone = sum(s.tokens for s in batch)
+    freed = sum(s.tokens - s.note_tokens for s in batch)
+    return worth(scene, total, freed, max(0, sum(sizes[first:]) - gone))
+
+
+def _with(scene: Scene, decisions: Sequence[Decision]) -> Scene:
+    return applied(scene, Plan(Collapse.name, tuple(decisions)))
+
+
+def _retained_tokens(scene: Scene) -> int:
+    return max(RETAINED_TOKENS, round(RETAINED_SHARE * effective_tokens(scene)))
+
+
+def _responses(scene: Scene) -> int:
+    return sum(m.kind == "response" for m in scene.messages)
+
+
+def _known(scene: Scene) -> frozenset[str]:
+    """Ids that no new span may hold: what stands in for others, and what is staged."""
+    state = scene.state
+    standing = [*(s.id for s in state.snips), *(s.id for s in state.committed)]
+    return frozenset([*standing, *(u for s in state.staged for u in s.uuids)])
+
+
+def _withdrawn(scene: Scene) -> Iterator[Decision]:
+    """Takes back what is staged and cannot be committed any more: its messages are gone, parted, or in a snip."""
+    state = scene.state
+    taken = {u for d in (*state.snips,) for u in d.uuids} | {u for d in state.committed for u in d.uuids}
+    lost = tuple(s.id for s in state.staged if not _contiguous(scene, s.uuids) or taken & {*s.uuids})
+    if lost:
+        yield Withdrawn(lost, "its messages are not all there any more")
+
+
+def _contiguous(scene: Scene, uuids: Sequence[str]) -> bool:
+    places = {m.uuid: i for i, m in enumerate(scene.messages)}
+    found = [places[u] for u in uuids if u in places]
+    return len(found) == len(uuids) and found == [*range(found[0], found[0] + len(found))]
+
+
+def _in_order(scene: Scene, spans: Sequence[Collapsed]) -> list[Collapsed]:
+    places = {m.uuid: i for i, m in enumerate(scene.messages)}
+    return sorted(spans, key=lambda s: places.get(s.uuids[0], -1))
+
+
+def _span(scene: Scene, messages: Sequence[Message], segment: Segment) -> Collapsed:
+    """A segment with its draft."""
+    places = {m.uuid: i for i, m in enumerate(scene.messages)}
+    first, last = places[messages[segment.begin].uuid], places[messages[segment.end - 1].uuid]
+    uuids = tuple(m.uuid for m in scene.messages[first : last + 1])
+    room = min(MAX_NOTE_TOKENS, max(MIN_NOTE_TOKENS, round(NOTE_SHARE * segment.tokens)))
+    return _noted(scene, uuids, messages[segment.begin : segment.end], segment.tokens, room, tier=0)
+
+
+def _noted(
+    scene: Scene, uuids: tuple[str, ...], messages: Sequence[Message], tokens: int, room_tokens: int, tier: int
+) -> Collapsed:
+    ident = derived_id("span", *uuids)
+    head = receipt("folded", messages, tokens, page_name("span", ident), scene.store_folder, with_deeds=False)
+    text = Extractive().summarize(SummaryRequest(messages, room_tokens * CHARS_PER_TOKEN)).text
+    note = f"{head}\n{text}"
+    size = scene.block_tokens([{"type": "text", "text": note}])
+    return Collapsed(ident, uuids, note, tokens, size, tier, _responses(scene))
+
+
+def _batch(scene: Scene, spans: Sequence[Collapsed]) -> list[Decision]:
+    """The commitment of some spans, and of what has to be merged then."""
+    if not spans:
+        return []
+    commit = Committed(tuple(s.id for s in _in_order(scene, spans)), _responses(scene))
+    return [commit, *_merges(_with(scene, [commit]))]
+
+
+def _merges(scene: Scene) -> Iterator[Decision]:
+    """Merges the two oldest neighbours of one tier, until there are few enough notes, or no neighbours left."""
+    while True:
+        live = _in_order(scene, [s for s in scene.state.committed if _carriers(scene, s)])
+        few = len(live) <= MAX_NOTES and sum(s.note_tokens for s in live) <= MAX_NOTES_TOKENS
+        pair = None if few else _oldest_pair(scene, live)
+        if pair is None:
+            return
+        merged = _merge(scene, *pair)
+        decisions: list[Decision] = [Withdrawn((pair[0].id, pair[1].id), "merged"), merged]
+        decisions.append(Committed((merged.id,), _responses(scene)))
+        yield from decisions
+        scene = _with(scene, decisions)
+
+
+def _carriers(scene: Scene, span: Collapsed) -> tuple[str, ...]:
+    """What a committed span covers in the scene: its messages, or the row that its note was written out as."""
+    if _contiguous(scene, span.uuids):
+        return span.uuids
+    return (span.id,) if any(m.uuid == span.id for m in scene.messages) else ()
+
+
+def _oldest_pair(scene: Scene, live: Sequence[Collapsed]) -> tuple[Collapsed, Collapsed] | None:
+    for tier in sorted({s.tier for s in live}):
+        same = [s for s in live if s.tier == tier]
+        for a, b in pairwise(same):
+            if _contiguous(scene, (*_carriers(scene, a), *_carriers(scene, b))):
+                return a, b
+    return None
+
+
+def _merge(scene: Scene, a: Collapsed, b: Collapsed) -> Collapsed:
+    uuids = (*_carriers(scene, a), *_carriers(scene, b))
+    notes = {a.id, b.id}
+    messages = [replace(m, kind="summary") if m.uuid in notes else m for m in scene.messages if m.uuid in {*uuids}]
+    return _noted(scene, uuids, messages, a.tokens + b.tokens, MERGED_TOKENS, max(a.tier, b.tier) + 1)
