@@ -1,0 +1,139 @@
+"""Compacts every sample transcript and puts the results before the real client.
+
+    python scripts/compare_compacted.py [--shared DIR] [--clients new old 2.0.76 1.0.128] [--keep TOKENS] [--in-place]
+
+For every main transcript below DIR/real and DIR/corpus that the newest client resumes: `foldmark compact` writes a new
+session (or appends to a copy); the source must keep its bytes and its mtime, a second run must change nothing, each
+client must resume the result without compacting it again and send exactly what `foldmark view` says, and `foldmark
+undo` must give back what was there, byte for byte.  A small `--keep` makes something go in short samples too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from core.context.dialect import NEWEST  # noqa: E402
+from scripts.compare_client import Comparison, Flat, answer, comparer, differing, transcripts, view  # noqa: E402
+
+ALWAYS_ASKS = {"1.0.128": 1}
+"""Calls of each client that the scripted API takes for a compaction on any session (it asks for a title so)."""
+
+
+@dataclass
+class Outcome:
+    """What became of one transcript."""
+
+    source: Path
+    compacted: Path | None = None
+    faults: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    """Differences that docs/client-differences.md explains."""
+
+
+def foldmark(work: Path, *arguments: str) -> dict[str, Any]:
+    """Runs the command line with a scratch home; the JSON that it prints."""
+    env = {**os.environ, "HOME": str(work), "CLAUDE_CONFIG_DIR": str(work / "claude")}
+    command = [sys.executable, str(ROOT / "foldmark.py"), *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    return dict(json.loads(done.stdout))
+
+
+def compacted(source: Path, work: Path, keep: int | None, in_place: bool) -> Outcome:
+    """Everything that needs no client."""
+    outcome = Outcome(source)
+    folder = Path(tempfile.mkdtemp(dir=work))
+    file = folder / source.name
+    shutil.copy2(source, file)
+    if source.with_suffix("").is_dir():
+        shutil.copytree(source.with_suffix(""), file.with_suffix(""))
+    before, state = file.read_bytes(), file.stat()
+    options = [*(["--keep", str(keep)] if keep is not None else []), *(["--in-place"] if in_place else [])]
+    result = foldmark(work, "compact", str(file), *options)
+    if "error" in result:
+        outcome.faults.append(f"error: {result['error']['message']}")
+        return outcome
+    if not in_place and (file.read_bytes() != before or file.stat().st_mtime_ns != state.st_mtime_ns):
+        outcome.faults.append("the source was touched")
+    if not result["changed"]:
+        return outcome
+    outcome.compacted = output = Path(result["output"])
+    written = output.read_bytes()
+    if foldmark(work, "compact", str(output), *options).get("changed") or output.read_bytes() != written:
+        outcome.faults.append("a second run changed something")
+    outcome.faults += _undone(file, output, before, written, work)
+    return outcome
+
+
+def _undone(file: Path, output: Path, before: bytes, written: bytes, work: Path) -> Iterator[str]:
+    """Takes the compaction back, looks, and puts the result there again for the clients."""
+    foldmark(work, "undo", str(output))
+    if file.read_bytes() != before:
+        yield "undo did not give the bytes back"
+    if output != file and (output.exists() or output.with_suffix("").exists()):
+        yield "undo left something behind"
+    output.write_bytes(written)
+
+
+def resumed(outcome: Outcome, client: str, shared: Path, flat: Flat) -> list[str]:
+    """What a client makes of the result, as faults."""
+    assert outcome.compacted is not None
+    sent = answer(shared, outcome.compacted, client, None)
+    if not sent["ok"]:
+        return [f"{client} does not resume it: {sent.get('output', '')[-100:]}"]
+    faults = []
+    if sent["calls"].count("compact") > ALWAYS_ASKS.get(client, 0):
+        faults.append(f"{client} compacts it again")
+    lines = differing(flat(view(outcome.compacted, NEWEST)), flat(sent["messages"]))
+    if "unexplained" in (reasons := Comparison(client, outcome.source, lines, False).reasons):
+        faults.append(f"{client} sends something else: {len(lines)} lines, as {lines[0][:120]}")
+    elif lines:
+        outcome.known.append(f"{client}: {', '.join(reasons)}")
+    return faults
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the comparison; the exit status is 1 when anything is not as promised."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", default=[], metavar="PART")
+    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--clients", nargs="+", default=["new", "old", "2.0.76", "1.0.128"])
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", type=int)
+    parser.add_argument("--in-place", action="store_true")
+    parser.add_argument("--cache", type=Path, help="answers of the newest client to the sources")
+    given = parser.parse_args(arguments)
+    flat = comparer(given.shared)
+    sources = [p for p in transcripts(given.shared, given.only) if answer(given.shared, p, "new", given.cache)["ok"]]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
+        work = Path(folder)
+        outcomes = list(pool.map(lambda p: compacted(p, work, given.keep, given.in_place), sources))
+        pairs = [(o, client) for client in given.clients for o in outcomes if o.compacted]
+        for (outcome, _), faults in zip(
+            pairs, pool.map(lambda pair: resumed(pair[0], pair[1], given.shared, flat), pairs), strict=True
+        ):
+            outcome.faults += faults
+    for outcome in outcomes:
+        for line in (*outcome.faults, *(f"known: {k}" for k in outcome.known)):
+            print(f"{outcome.source.relative_to(given.shared)}: {line}")
+    done = sum(o.compacted is not None for o in outcomes)
+    wrong = sum(bool(o.faults) for o in outcomes)
+    print(f"{len(outcomes)} transcripts: {done} compacted, {len(pairs)} resumed, {wrong} not as promised")
+    return 1 if wrong or not outcomes else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
