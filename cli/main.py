@@ -16,6 +16,7 @@ COMMANDS = {
     "context": ("cli.commands.context", "Show what fills the window of a session."),
     "view": ("cli.commands.view", "Show what the next model call would see."),
     "compact": ("cli.commands.compact", "Write a shorter session that the client resumes."),
+    "snip": ("cli.commands.snip", "Take a range out of the middle of a session."),
     "output": ("cli.commands.output", "Print a tool result or message, also what was compacted."),
     "search": ("cli.commands.search", "Search everything that a session ever held."),
     "check": ("cli.commands.check", "Name the damage in transcripts; write repaired copies."),

@@ -257,9 +257,14 @@ def _noted(
 ) -> Collapsed:
     ident = derived_id("span", *uuids)
     head = receipt("folded", messages, tokens, page_name("span", ident), scene.store_folder, with_deeds=False)
-    text = Extractive().summarize(SummaryRequest(messages, room_tokens * CHARS_PER_TOKEN)).text
-    note = f"{head}\n{text}"
-    size = scene.block_tokens([{"type": "text", "text": note}])
+
+    def draft(chars: int) -> tuple[str, int]:
+        note = f"{head}\n{Extractive().summarize(SummaryRequest(messages, chars)).text}"
+        return note, scene.block_tokens([{"type": "text", "text": note}])
+
+    note, size = draft(room_tokens * CHARS_PER_TOKEN)
+    if size > room_tokens:  # a text of dense tokens: once more, by what was found
+        note, size = draft(room_tokens * CHARS_PER_TOKEN * room_tokens // size)
     return Collapsed(ident, uuids, note, tokens, size, tier, _responses(scene))
 
 

@@ -24,6 +24,7 @@ class Segment:
     begin: int
     end: int
     tokens: int
+    rounds: int
     closed: bool = True
 
 
@@ -63,7 +64,8 @@ def _divided(
         if bars:
             continue
         tokens = sum(sizes[begin:end])
-        now = Segment(now.begin if now else begin, end, tokens + (now.tokens if now else 0))
+        now = now or Segment(begin, begin, 0, 0)
+        now = replace(now, end=end, tokens=now.tokens + tokens, rounds=now.rounds + fact.is_response)
         if fact.closes or now.tokens >= MOST_TOKENS:
             yield now
             now = None
@@ -74,8 +76,11 @@ def _divided(
 def _merged(found: Iterator[Segment]) -> list[Segment]:
     out: list[Segment] = []
     for one in found:
+        if not one.rounds:  # a prompt whose answer stays
+            continue
         if out and one.tokens < LEAST_TOKENS and out[-1].end == one.begin:
-            out[-1] = Segment(out[-1].begin, one.end, out[-1].tokens + one.tokens, one.closed)
+            joined = out[-1].tokens + one.tokens
+            out[-1] = replace(one, begin=out[-1].begin, tokens=joined, rounds=out[-1].rounds + one.rounds)
         else:
             out.append(one)
     return out

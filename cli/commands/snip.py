@@ -1,0 +1,93 @@
+"""`foldmark snip`: take a range out of the middle of a session."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from core.service.compact import Target
+from core.service.session import opened
+from core.service.snip import SnipProposals, SnipResult, snip, snip_proposals
+from core.service.stages import StageSettings
+
+
+@click.command(short_help="Take a range out of the middle of a session.")
+@click.argument("session")
+@click.argument("from_id", metavar="[FROM", required=False)
+@click.argument("to_id", metavar="TO]", required=False)
+@click.option("--suggest", is_flag=True, help="Say which ranges may go; write nothing.")
+@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
+@click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and whether it pays; write nothing.")
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    from_id: str | None,
+    to_id: str | None,
+    suggest: bool,
+    out_dir: Path | None,
+    in_place: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Take the messages FROM to TO out of SESSION; one line stands in their place.
+
+    FROM and TO are ids of messages or tool calls, or the starts of them.  The range grows to whole rounds; what you
+    wrote yourself stays, unless you name it.  The result is a new session; what was taken out is stored beside it:
+    foldmark output shows it, foldmark undo takes the snip back.
+    """
+    if in_place and out_dir:
+        raise click.UsageError("--in-place and --out exclude each other", ctx)
+    if suggest == bool(from_id) or bool(from_id) != bool(to_id):
+        raise click.UsageError("give both FROM and TO, or --suggest", ctx)
+    settings = options.settings()
+    file = options.find(ctx, session, settings.claude_dir)
+    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run)
+    known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
+    if from_id and to_id:
+        _show(snip(file, from_id, to_id, target, known), as_json)
+        return
+    with opened(file) as found:
+        _show_proposals(snip_proposals(found, target, known), as_json)
+
+
+def _show(result: SnipResult, as_json: bool) -> None:
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+        return
+    freed = sum(stage.tokens_freed for stage in result.stages)
+    click.echo(f"{result.count} messages, {ui.tokens(freed)} tokens: from {result.first} to {result.last}")
+    click.echo(f"{ui.tokens(result.tokens_before)} → {ui.tokens(result.tokens_after)} tokens")
+    for verdict in result.verdicts:
+        click.echo(f"on the prompt cache: {verdict}")
+    if not result.changed:
+        click.echo(f"nothing written: {result.reason}")
+        return
+    click.echo(f"written: {result.output}")
+    click.echo(f"resume with:  claude --resume {result.session_id}")
+    click.echo(f"take back with:  foldmark undo {result.session_id}")
+
+
+def _show_proposals(found: SnipProposals, as_json: bool) -> None:
+    if as_json:
+        ui.print_json(found.model_dump(mode="json"))
+        return
+    if not found.proposals:
+        click.echo(f"nothing to propose: {found.reason}")
+        return
+    rows = [
+        (p.from_id, p.to_id, str(p.messages), ui.tokens(p.tokens), _when(p.pays_after), ", ".join(p.reasons))
+        for p in found.proposals
+    ]
+    headers = ("from", "to", "messages", "tokens", "pays after", "why")
+    ui.print_table(headers, rows, right=("messages", "tokens", "pays after"))
+
+
+def _when(requests: float | None) -> str:
+    """Say after how many requests something pays."""
+    return "never" if requests is None else f"{requests:.0f} requests" if requests else "at once"
