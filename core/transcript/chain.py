@@ -49,8 +49,8 @@ def active_chain(log: Log) -> Chain:
     leaf = _leaf(tree, _named_leaf(log.entries))
     path = _path(tree, leaf)
     order = _with_siblings(tree.rows, path)
-    cut = max((k for k, i in enumerate(order) if tree.rows[i].is_boundary), default=-1)
     rows = [tree.rows[i] for i in order]
+    cut = max((k for k, row in enumerate(rows) if row.is_boundary), default=-1)
     return Chain(
         tuple(rows[cut + 1 :]), rows[cut] if cut >= 0 else None, tree.rows[leaf], tree.complete, tuple(tree.findings)
     )
@@ -123,28 +123,33 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
     last: dict[str, int] = {}
     """The last row on the path of each response."""
     home: dict[str, int] = {}
-    """The row on the path that the result of each call stands behind."""
+    """A row of the response that each call belongs to."""
     answered: set[str] = set()
     for i in path:
         row = rows[i]
         if row.type == "assistant":
             last[row.response_id] = i
-        elif row.type == "user":
+            for tool in row.tools:
+                home[tool] = i
+        elif row.tools:
             answered.update(row.tools)
     last.pop("", None)
-    for i in path:
-        if rows[i].type == "assistant":
-            home.update(dict.fromkeys(rows[i].tools, last.get(rows[i].response_id, i)))
     extra: dict[int, list[int]] = {}
     others = sorted(set(range(len(rows))).difference(path))
     for i in others:
         row = rows[i]
         if row.type == "assistant" and row.response_id in last:
             extra.setdefault(last[row.response_id], []).append(i)
-            home.update(dict.fromkeys(row.tools, last[row.response_id]))
+            home.update(dict.fromkeys(row.tools, i))
     for i in others:
         row = rows[i]
         if row.tools and row.type == "user" and home.keys() >= set(row.tools) and not answered.issuperset(row.tools):
-            extra.setdefault(home[row.tools[0]], []).append(i)
+            call = home[row.tools[0]]
+            extra.setdefault(last.get(rows[call].response_id, call), []).append(i)
             answered.update(row.tools)
-    return [k for i in path for k in (i, *sorted(extra.get(i, ())))] if extra else path
+    order: list[int] = []
+    for i in path:
+        order.append(i)
+        if i in extra:
+            order += sorted(extra[i])
+    return order

@@ -43,7 +43,7 @@ def main_rows(entries: Iterable[Entry]) -> list[Entry]:
     """Rows with a uuid, the last of each, without sidechains (unless there is nothing else: a subagent's own file)."""
     linked = [e for e in entries if e.uuid]
     main = [e for e in linked if not e.sidechain]
-    if any(e.on_chain for e in main):
+    if len(main) < len(linked) and any(e.on_chain for e in main):
         linked = main
     last = {e.uuid: i for i, e in enumerate(linked)}
     if len(last) == len(linked):
@@ -54,7 +54,7 @@ def main_rows(entries: Iterable[Entry]) -> list[Entry]:
 def tree_of(log: Log) -> Tree:
     """The tree of the main conversation, or of a subagent's in its own file."""
     rows = main_rows(log.entries)
-    bodies = {i: log.body(row) for i, row in enumerate(rows) if row.is_boundary}
+    bodies = {i: log.body(row) for i, row in enumerate(rows) if row.subtype and row.is_boundary}
     if not bodies:
         return _linked(Tree(rows, {}, []), log, frozenset())
     boundary = max(bodies)

@@ -18,12 +18,15 @@ from core.errors import Changed, Damaged, InputError
 from core.model import JSON
 from core.transcript.entries import Entry, decode_body, decode_row
 from core.transcript.findings import Finding
+from core.transcript.halves import Front, can_fork
 from core.transcript.scanner import Scan, first_record_line, scan
 
 WHOLE_BYTES = 5 << 20
 """Up to this size a file is always read whole: by the client, and so here."""
 BATCH_BYTES = 1 << 20
 """What is read and parsed at a time."""
+HALVES_BYTES = 64 << 20
+"""From this size on a second process is worth its start, some 10 ms."""
 _LONGEST_BYTES = 64 << 20
 """A batch is doubled while no record begins in it, up to this size; then any line will do."""
 
@@ -96,8 +99,7 @@ def open_log(path: Path, whole: bool = False) -> Log:
     log = _open(path)
     backwards = _Backwards(log.size, whole or not log.large)
     with _failing(log):
-        while batch := backwards.wanted():
-            backwards.take(os.pread(log.file.fileno(), batch[1] - batch[0], batch[0]))
+        _read(log.file.fileno(), backwards)
     return backwards.into(log)
 
 
@@ -115,6 +117,43 @@ async def aopen_log(path: Path, whole: bool = False) -> Log:
                 await file.seek(batch[0])
                 await asyncio.to_thread(backwards.take, await file.read(batch[1] - batch[0]))
     return backwards.into(log)
+
+
+def _read(fd: int, backwards: _Backwards) -> None:
+    """Reads what is wanted; of a file that turns out to be read whole, the front in a second process."""
+    while batch := backwards.wanted():
+        if backwards.is_long and can_fork() and (middle := _record_near(fd, batch[1] // 2)):
+            _read_halves(fd, backwards, middle)
+        else:
+            backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
+
+
+def _read_halves(fd: int, backwards: _Backwards, middle: int) -> None:
+    front = Front(lambda: _scan_to(fd, middle))
+    try:
+        backwards.floor = middle
+        while batch := backwards.wanted():
+            backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
+        backwards.floor = 0
+        if backwards.wanted() and (found := front.result()):
+            backwards.take_front(found)
+    finally:
+        front.close()
+
+
+def _scan_to(fd: int, end: int) -> Scan:
+    """A scan of the file up to the begin of a record."""
+    backwards = _Backwards(end, whole=True, ends_file=False)
+    while batch := backwards.wanted():
+        backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
+    return backwards.scan()
+
+
+def _record_near(fd: int, at: int) -> int:
+    """Where the first record behind an offset begins; 0 if it is far away."""
+    block = os.pread(fd, BATCH_BYTES, at)
+    first = first_record_line(block, len(block) - 1)
+    return at + first if first else 0
 
 
 def _open(path: Path) -> Log:
@@ -145,8 +184,11 @@ def _unreadable(path: Path, error: OSError) -> InputError:
 class _Backwards:
     """Says which bytes to read next, takes them, and stops when the rows after the last boundary are complete."""
 
-    def __init__(self, size: int, whole: bool) -> None:
+    def __init__(self, size: int, whole: bool, ends_file: bool = True) -> None:
         self._size = self._end = size
+        self._ends_file = ends_file
+        self.floor = 0
+        """Where the first record begins that is to be read."""
         self._whole = whole
         self._batch = BATCH_BYTES
         self._scans: list[Scan] = []
@@ -155,22 +197,27 @@ class _Backwards:
         self._missing: set[str] = set()
         """Rows that the boundary keeps and that were not met yet."""
 
+    @property
+    def is_long(self) -> bool:
+        """Whether much is left to read, and no boundary near the end makes an end of it."""
+        return self._end > HALVES_BYTES and self._size - self._end >= (0 if self._whole else HALVES_BYTES // 4)
+
     def wanted(self) -> tuple[int, int] | None:
         """The bytes to read next, from and to; None when it is enough."""
-        if not self._end or (self._boundary and not self._missing):
+        if self._end <= self.floor or (self._boundary and not self._missing):
             return None
-        return max(0, self._end - self._batch), self._end
+        return max(self.floor, self._end - self._batch), self._end
 
     def take(self, data: bytes) -> None:
         """The bytes that were wanted.  Raises `Changed` when there are fewer."""
-        at = max(0, self._end - self._batch)
+        at = max(self.floor, self._end - self._batch)
         if len(data) < self._end - at:
             raise Changed("the file became shorter while it was read", "run the command again")
-        first = first_record_line(data, len(data) - 1, self._batch > _LONGEST_BYTES) if at else 0
+        first = first_record_line(data, len(data) - 1, self._batch > _LONGEST_BYTES) if at > self.floor else 0
         if first is None:
             self._batch *= 2
             return
-        found = scan(data, first, at, last=self._end == self._size)
+        found = scan(data, first, at, last=self._ends_file and self._end == self._size)
         self._scans.append(found)
         self._end, self._batch = at + first, BATCH_BYTES
         if not self._whole:
@@ -189,14 +236,26 @@ class _Backwards:
                     self._missing.difference_update(e.uuid for e in scanned.entries)
         self._missing.difference_update(e.uuid for e in found.entries)
 
+    def take_front(self, found: Scan) -> None:
+        """All that was still wanted."""
+        self._scans.append(found)
+        self._end = 0
+        self._boundary = None
+
+    def scan(self) -> Scan:
+        """What was read, in file order."""
+        scans = self._scans[::-1]
+        return Scan([e for s in scans for e in s.entries], [f for s in scans for f in s.findings])
+
     def into(self, log: Log) -> Log:
         """The log with what was read."""
-        entries = [entry for scanned in reversed(self._scans) for entry in scanned.entries]
+        found = self.scan()
+        entries = found.entries
         if self._boundary and not self._missing:
             last_places = {e.uuid: e.offset for e in entries if e.uuid in self._kept}
             log.start = min([self._boundary.offset, *last_places.values()])
         log.entries = [e for e in entries if e.offset >= log.start] if log.start else entries
-        log.findings = [f for s in reversed(self._scans) for f in s.findings if f.offset >= log.start]
+        log.findings = [f for f in found.findings if f.offset >= log.start]
         return log
 
 

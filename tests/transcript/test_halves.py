@@ -1,0 +1,133 @@
+"""A large file read by two processes: the same as by one, whatever happens to the second."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from core.errors import Changed
+from core.transcript import reader
+from core.transcript.halves import Front, can_fork
+from core.transcript.reader import open_log
+from core.transcript.scanner import Scan
+from tests.strategies import Transcript, damaged, transcripts
+
+
+def broken() -> Scan:
+    raise Changed("gone")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "session.jsonl"
+
+
+def conversation() -> Transcript:
+    transcript = Transcript()
+    for n in range(40):
+        transcript.prompt(f"question {n}")
+    return transcript
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(transcripts() | damaged())
+def test_two_processes_read_what_one_reads(path: Path, given_: Transcript | bytes) -> None:
+    path.write_bytes(given_ if isinstance(given_, bytes) else given_.data())
+    for whole in (True, False):
+        with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200):
+            alone = open_log(path, whole)
+            with patch.object(reader, "HALVES_BYTES", 400), patch.object(reader, "can_fork", lambda: True):
+                shared = open_log(path, whole)
+        with alone, shared:
+            assert [e for e in shared.entries if e.offset >= alone.start] == alone.entries
+
+
+def test_the_front_comes_from_the_second_process(path: Path) -> None:
+    path.write_bytes(conversation().data())
+
+    with (
+        patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True),
+        patch.object(reader._Backwards, "take_front", autospec=True, side_effect=reader._Backwards.take_front) as took,
+    ):
+        log = open_log(path, whole=True)
+    with log:
+        assert took.call_count == 1
+        assert len(log.entries) == 80
+        assert log.whole
+
+
+def test_a_boundary_in_the_second_half_makes_the_front_needless(path: Path) -> None:
+    transcript = conversation()
+    transcript.compaction()
+    for n in range(15):
+        transcript.prompt(f"new {n}")
+    path.write_bytes(transcript.data())
+
+    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True):
+        log = open_log(path)
+    with log:
+        assert [e.uuid for e in log.entries] == transcript.uuids()[-32:]
+
+
+def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    transcript = conversation()
+    path.write_bytes(transcript.data())
+
+    with patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True, _scan_to=lambda *_: broken()):
+        log = open_log(path, whole=True)
+    with log:
+        assert [log.raw(e) + b"\n" for e in log.entries] == transcript.lines()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_file_in_which_no_record_begins_is_read_by_one(path: Path) -> None:
+    path.write_bytes(b"x" * 5000)
+
+    with patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True), open_log(path) as log:
+        assert [f.kind for f in log.findings] == ["garbage-line"]
+
+
+def test_a_process_with_threads_is_not_forked() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        assert not can_fork()
+    finally:
+        done.set()
+        thread.join()
+    with patch("os.cpu_count", lambda: 2), patch("threading.active_count", lambda: 1):
+        assert can_fork()
+    with patch("os.cpu_count", lambda: None), patch("threading.active_count", lambda: 1):
+        assert not can_fork()
+
+
+def endless() -> Scan:
+    threading.Event().wait()
+    return Scan()
+
+
+def test_a_front_that_nobody_waits_for_is_ended() -> None:
+    front = Front(endless)
+
+    front.close()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(front._pid, 0)
+
+
+def test_the_scan_of_a_part_is_that_of_a_file_that_ends_there(path: Path) -> None:
+    transcript = conversation()
+    path.write_bytes(transcript.data())
+    end = len(b"".join(transcript.lines()[:20]))
+
+    with path.open("rb") as file, patch.object(reader, "BATCH_BYTES", 200):
+        found = reader._scan_to(file.fileno(), end)
+
+    assert [e.uuid for e in found.entries] == transcript.uuids()[:20]
+    assert found.findings == []
