@@ -18,14 +18,14 @@ from core.model import Message
 from core.stages.base import Plan, Scene
 from core.stages.receipt import page_name, receipt
 from core.stages.snip_scores import Candidate, candidates
-from core.stages.worth import effective_tokens, worth
+from core.stages.worth import worth
 from core.transcript.materialize import derived_id
 
 REMOVABLE = ("response", "results")
 """Kinds of messages that go without being named: what a person wrote and what the client said stay."""
 PROTECTED_TURNS, PROTECTED_RESPONSES = 2, 8
-PROTECTED_TOKENS, PROTECTED_SHARE = 20_000, 0.25
-"""The last two turns are protected as far as they lie within the newest 20,000 tokens, or a quarter of the window: a
+PROTECTED_TOKENS = 20_000
+"""The last two turns are protected as far as they lie within the newest 20,000 tokens (what a compaction keeps): a
 session may be one turn of hundreds of rounds.  The last 8 responses always are."""
 MOST_PROPOSALS = 5
 
@@ -162,7 +162,7 @@ class Snip:
         sizes = scene.tokens(messages)
         state = scene.state
         markers = frozenset([*(d.id for d in state.snips), *(d.id for d in state.committed)])
-        protected = _protected_from(messages, sizes, effective_tokens(scene))
+        protected = _protected_from(messages, sizes)
         return _Look(scene, messages, sizes, scene.overhead_tokens + sum(sizes), protected, markers)
 
     def _may_go(self, look: _Look, at: int, named: bool) -> bool:
@@ -229,15 +229,15 @@ def _must_not_be_gone(look: _Look, name: str) -> None:
             raise InputError(f"{name} is {how} already", f"foldmark output SESSION {page} shows what it was")
 
 
-def _protected_from(messages: Sequence[Message], sizes: Sequence[int], effective_tokens: int) -> int:
+def _protected_from(messages: Sequence[Message], sizes: Sequence[int]) -> int:
     """Where the protected tail begins."""
     prompts = [i for i, m in enumerate(messages) if m.kind == "prompt"]
     responses = [i for i, m in enumerate(messages) if m.kind == "response"]
     if len(responses) < PROTECTED_RESPONSES:
         return 0
     turns = prompts[-PROTECTED_TURNS] if len(prompts) >= PROTECTED_TURNS else 0
-    limit, newest, at = max(PROTECTED_TOKENS, PROTECTED_SHARE * effective_tokens), 0, len(messages)
-    while at > turns and newest + sizes[at - 1] <= limit:
+    newest, at = 0, len(messages)
+    while at > turns and newest + sizes[at - 1] <= PROTECTED_TOKENS:
         at -= 1
         newest += sizes[at]
     return min(responses[-PROTECTED_RESPONSES], at)
