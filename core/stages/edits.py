@@ -30,8 +30,7 @@ def choose(scene: Scene, view: Sequence[Message], edits: Sequence[Edit]) -> tupl
     """The edits that pay, and their verdict; where none do, the best verdict there is. A forced scene takes all.
 
     The first edit of what was sent before decides what is written to the cache anew: all edits behind it are free.
-    So the start from which on all are made is chosen.  What costs nothing (not sent yet, or the cache is cold) is
-    always made.
+    So the start from which on all are made is chosen.  What has not been sent yet costs nothing to change.
     """
     if not edits:
         return [], None
@@ -42,7 +41,7 @@ def choose(scene: Scene, view: Sequence[Message], edits: Sequence[Edit]) -> tupl
     verdicts = [_verdict(scene, sum(sizes), behind, edits[n:]) for n in range(len(edits))]
     best = 0 if scene.forced else max(range(len(edits)), key=lambda n: (_gain(verdicts[n]), -n))
     pays = scene.forced or verdicts[best].pays
-    return [e for n, e in enumerate(edits) if (pays and n >= best) or not verdicts[n].costs], verdicts[best]
+    return [e for n, e in enumerate(edits) if (pays and n >= best) or e.at > sent], verdicts[best]
 
 
 def _verdict(scene: Scene, view_tokens: int, behind: Sequence[int], edits: Sequence[Edit]) -> Verdict:

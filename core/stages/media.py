@@ -100,7 +100,7 @@ class Media:
                 return [item for item in items if self._is_over(item)]
             case "large":
                 return sorted(others, key=lambda item: -item.sent_bytes)[: (len(others) + 1) // 2]
-            case "all":
+            case _:
                 return [*items]
 
     @property

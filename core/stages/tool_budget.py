@@ -39,7 +39,7 @@ Read it there in parts, or search it. It begins:
 {preview}
 </persisted-output>"""
 _response = attrgetter("response")
-_GONE = "[The stored output of this call is gone; this is what is left of it.]"
+_GONE = "[The stored output is gone.]"
 
 
 @dataclass(frozen=True, slots=True)

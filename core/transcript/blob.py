@@ -91,10 +91,11 @@ def _digest(raw: bytes) -> str:
 
 def _decoded(block: Block) -> bytes | None:
     source = block.get("source")
-    if not isinstance(source, dict) or source.get("type") != "base64":
+    data = source.get("data") if isinstance(source, dict) and source.get("type") == "base64" else None
+    if not isinstance(data, str):
         return None
     try:
-        return base64.b64decode(str(source.get("data")), validate=True)
+        return base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
         return None
 

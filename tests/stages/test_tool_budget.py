@@ -139,6 +139,12 @@ def test_an_empty_result_says_so(content: JSON) -> None:
     assert plan.tokens_freed == 0
 
 
+def test_an_empty_result_that_was_sent_before_stays_as_it_was() -> None:
+    history = one("").answer("Done.", thinking="Hm.")
+    assert seen(ToolBudget().plan(history.scene(now=LATER))) == ()
+    assert replaced(ToolBudget().plan(history.scene(now=LATER))) == {}
+
+
 def test_an_empty_error_says_that_it_failed() -> None:
     _, scene = run(ToolBudget(), History().prompt("Go.").use("t1", "Bash", "", error=True).scene())
     assert shown(scene, "t1") == {

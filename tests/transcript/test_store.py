@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import Damaged, FoldmarkError, IdNotFound, InputError, WriteFailed
-from core.model import Block, Message
+from core.model import JSON, Block, Message
 from core.transcript.page import Body
 from core.transcript.store import INDEX, Store
 from core.transcript.writer import write_new
@@ -458,3 +458,87 @@ def test_the_index_holds_the_fields_that_other_programs_read(store: Store) -> No
     assert list(body) == ["id", "kind", "name", "file", "offset", "bytes", "line", "lines", "sha256"]
     assert body["file"] == "compacted-x.md"
     assert store.read(found(store, "u-one")) == b"one\ntwo"
+
+
+# Bodies of their own
+
+
+@pytest.mark.parametrize(
+    ("content", "file", "raw"),
+    [
+        ("first\nTräumerei\n", "toolu_b.txt", "first\nTräumerei\n".encode()),
+        ("", "toolu_b.txt", b""),
+        ([text("a"), text("b")], "toolu_b.json", b'[{"type":"text","text":"a"},{"type":"text","text":"b"}]'),
+    ],
+)
+def test_one_body_is_found_read_and_listed_once(store: Store, content: JSON, file: str, raw: bytes) -> None:
+    assert store.put("toolu_b", content, "Bash") == store.folder / file
+    body = found(store, "toolu_b")
+    assert (body.kind, body.name, body.lines) == ("output", "Bash", len(raw.splitlines()))
+    assert store.read(body) == raw
+    assert [b.id for b in store.bodies()] == ["toolu_b"]
+
+
+def test_a_body_is_searched_and_read_by_lines(store: Store) -> None:
+    store.put("toolu_b", "first\nTräumerei\nlast")
+    assert seen(store, "träum") == [("toolu_b", 2, "Träumerei")]
+    assert store.read_lines(found(store, "toolu_b"), 2, 3) == "Träumerei\nlast".encode()
+
+
+def test_an_image_is_put_under_the_id_of_its_content_once_with_that_of_a_page(store: Store) -> None:
+    store.archive("x", MESSAGES)
+    before = files(store)
+    path = store.put("whatever", IMAGE)
+    assert path.read_bytes() == base64.b64decode(PIXEL)
+    assert files(store) == before
+
+
+def test_putting_the_same_again_writes_nothing(store: Store) -> None:
+    store.put("toolu_b", "text")
+    before = {path: path.stat().st_mtime_ns for path in store.folder.iterdir()}
+    store.put("toolu_b", "text")
+    assert {path: path.stat().st_mtime_ns for path in store.folder.iterdir()} == before
+
+
+def test_another_content_under_the_same_id_is_refused(store: Store) -> None:
+    store.put("toolu_b", "text")
+    before = files(store)
+    with pytest.raises(WriteFailed):
+        store.put("toolu_b", "other text")
+    assert files(store) == before
+
+
+def test_an_id_that_is_no_name_of_a_file_is_found_all_the_same(store: Store) -> None:
+    path = store.put("../../up", "text")
+    assert path.parent == store.folder
+    assert store.read(found(store, "../../up")) == b"text"
+
+
+def test_a_body_that_was_changed_is_damaged_and_one_that_is_gone_is_missing(store: Store) -> None:
+    path = store.put("toolu_b", "text")
+    body = found(store, "toolu_b")
+    path.write_bytes(b"texX")
+    with pytest.raises(Damaged):
+        store.read(body)
+    path.unlink()
+    with pytest.raises(IdNotFound):
+        store.read(body)
+
+
+def test_whatever_fails_no_body_is_half_there(store: Store) -> None:
+    store.folder.parent.parent.mkdir(exist_ok=True)
+    count = 0
+    for outcome in outcomes(lambda: store.put("toolu_b", "text" * 1_000), errno.ENOSPC, half=True):
+        assert outcome is None or files(store) == {}
+        store.remove()
+        count += 1
+    assert count > 6
+
+
+def test_killed_at_any_step_the_next_put_is_whole(store: Store) -> None:
+    store.folder.mkdir(parents=True)
+    for _ in kills(lambda: store.put("toolu_b", "text" * 1_000)):
+        store.put("toolu_b", "text" * 1_000)
+        assert store.read(found(store, "toolu_b")) == b"text" * 1_000
+        store.remove()
+        store.folder.mkdir(parents=True, exist_ok=True)
