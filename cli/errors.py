@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError
+from core.redact.text import redact
 
 WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound)
 """What the caller can put right by calling differently: exit code 2, as for a wrong option."""
@@ -28,7 +29,12 @@ def report(error: Exception, as_json: bool) -> int:
 
 
 def describe(error: Exception) -> tuple[str, str, str, int]:
-    """Say what an error is: its kind, what and why, what to do next, and the exit code."""
+    """Say what an error is: its kind, what and why, what to do next, and the exit code; without secrets."""
+    kind, message, hint, code = _described(error)
+    return kind, redact(message)[0], redact(hint)[0], code
+
+
+def _described(error: Exception) -> tuple[str, str, str, int]:
     kind = type(error).__name__
     match error:
         case FoldmarkError():
@@ -50,7 +56,7 @@ def _logged(error: Exception) -> str:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as log:
-            traceback.print_exception(error, file=log)
+            log.write(redact("".join(traceback.format_exception(error)))[0])
     except OSError as failure:
         return f"the traceback could not be kept ({failure})"
     return f"the traceback is in {path}"

@@ -11,6 +11,8 @@ from core.compaction.restore import Restored, RestoreLimits, restore
 from core.context.rounds import cut_points, in_thinking_loop, tail_start
 from core.errors import CompactionError, NothingToCompact, SummaryRejected
 from core.model import Message
+from core.redact.text import redact
+from core.redact.values import redact_messages
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 
 Measure = Callable[[Sequence[Message]], list[int]]
@@ -39,6 +41,7 @@ class Plan:
     """A compaction that has not been written."""
 
     gone: tuple[Message, ...]
+    """Without the secrets in them: what is summarised, sent or stored holds none.  What is kept stays as it is."""
     kept: tuple[Message, ...]
     summary: Summary
     restored: tuple[Restored, ...]
@@ -77,7 +80,7 @@ def plan(
     gave nothing.
     """
     start = _start(messages, sizes_tokens, options)
-    gone, kept = tuple(messages[:start]), tuple(messages[start:])
+    gone, kept = redact_messages(messages[:start]), tuple(messages[start:])
     if _settled(messages, sizes_tokens, options) or all(m.kind not in ("prompt", "response", "results") for m in gone):
         raise NothingToCompact("all of it is within what is kept", "a smaller --keep takes out more")
     summary = _summarised(gone, summarizer, options, cwd, history)
@@ -112,7 +115,8 @@ def _settled(messages: Sequence[Message], sizes_tokens: Sequence[int], options: 
 
 
 def _summarised(gone: Sequence[Message], summarizer: Summarizer, options: Options, cwd: str, history: str) -> Summary:
-    summary = summarizer.summarize(SummaryRequest(gone, options.summary_chars, options.instructions, "", cwd, history))
+    asked = redact(options.instructions)[0]
+    summary = summarizer.summarize(SummaryRequest(gone, options.summary_chars, asked, "", cwd, history))
     if not summary.text.strip():
         raise SummaryRejected(
             f"the summariser {summarizer.name} gave no text", "try again, or choose another --summarizer"

@@ -105,16 +105,17 @@ WORD_START = re.compile(r"(?:(?<=\\)[nrt]|(?<![A-Za-z0-9]))(?=[A-Za-z0-9]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Tokens that begin with `prefix`; `rest` matches what follows it."""
+    """Tokens that begin with `prefix`; `rest` is a pattern of what follows it."""
 
     kind: str
     prefix: str
-    rest: re.Pattern[str]
+    rest: str
 
     def end(self, text: str, at: int) -> int:
         """Where the token ends that begins at `at`; 0 when there is none.  Names without a digit are no tokens."""
         start = at + len(self.prefix)
-        match = self.rest.match(text, start) if text.startswith(self.prefix, at) else None
+        # Compiled when the first token is met: that is seldom, and there are many formats.
+        match = re.compile(self.rest).match(text, start) if text.startswith(self.prefix, at) else None
         return match.end() if match and any(map(str.isdigit, match[0])) else 0
 
 
@@ -124,9 +125,8 @@ def _formats() -> dict[str, tuple[Format, ...]]:
         kind, least, chars, *prefixes = line.split()
         # An access key of AWS is never longer: a longer run of capitals is something else.
         size = f"{{{least}}}(?![A-Za-z0-9])" if kind == "aws-key" else f"{{{least},}}"
-        rest = re.compile(f"[{_CHARS[chars]}]{size}")
         for prefix in prefixes:
-            found.setdefault(prefix[:3], []).append(Format(kind, prefix, rest))
+            found.setdefault(prefix[:3], []).append(Format(kind, prefix, f"[{_CHARS[chars]}]{size}"))
     return {start: tuple(formats) for start, formats in found.items()}
 
 

@@ -15,6 +15,7 @@ from core.context.tokens.models import SYNTHETIC, Model, Models
 from core.context.tokens.models import load as load_models
 from core.context.view import messages_of
 from core.model import Block, Message
+from core.redact.text import redact
 from core.transcript.chain import Chain, load
 from core.transcript.formats import find_format, read
 from core.transcript.formats.conversation import Conversation
@@ -58,8 +59,9 @@ class Session:
 
     @cached_property
     def title(self) -> str:
-        """What the client calls the session, "" where it has no name."""
-        return self.conversation.title if self.conversation else describe(self.file).title
+        """What the client calls the session, without the secrets of a first prompt; "" where it has no name."""
+        title = self.conversation.title if self.conversation else describe(self.file).title
+        return redact(title)[0]
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

@@ -15,6 +15,7 @@ from core.context.projection import Collapsed, Committed, Decision, Withdrawn
 from core.context.rounds import tail_start
 from core.errors import IdNotFound, InputError
 from core.model import Message
+from core.redact.values import redact_messages
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import freed_tokens
 from core.stages.receipt import page_name, receipt
@@ -258,8 +259,10 @@ def _noted(
     ident = derived_id("span", *uuids)
     head = receipt("folded", messages, tokens, page_name("span", ident), scene.store_folder, with_deeds=False)
 
+    clean = redact_messages(messages)
+
     def draft(chars: int) -> tuple[str, int]:
-        note = f"{head}\n{Extractive().summarize(SummaryRequest(messages, chars)).text}"
+        note = f"{head}\n{Extractive().summarize(SummaryRequest(clean, chars)).text}"
         return note, scene.block_tokens([{"type": "text", "text": note}])
 
     note, size = draft(room_tokens * CHARS_PER_TOKEN)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from core.model import Message
+from core.redact.values import redact_messages
 from core.summarizers.extractive.commands import exit_code, normal
 from core.summarizers.extractive.scan import Call, scan
 from core.summarizers.extractive.text import cut, one_line
@@ -32,7 +33,7 @@ def receipt(
     where = f"recover with id {page}"
     if folder:
         where += f", or read {folder.rstrip('/')}/{PAGE_PREFIX}{page}.md"
-    done = "; ".join(_deeds(scan(messages).calls)) if with_deeds else ""
+    done = "; ".join(_deeds(scan(redact_messages(messages)).calls)) if with_deeds else ""
     return f"[{count}: {done}; {where}]" if done else f"[{count}; {where}]"
 
 

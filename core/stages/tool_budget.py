@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 from core.context.projection import Replaced, Seen
 from core.model import JSON, Block, is_media
+from core.redact.values import redact_json
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, named_by, tool_results_of
@@ -117,14 +118,14 @@ class ToolBudget:
         stays = named_by(result.name, self.settings.exempt) or result.id in self.persisted
         if stays or any(i.get("type") == "tool_reference" for i in _others(result)):
             return None
-        content = _without_media(result)
+        content, _ = redact_json(_without_media(result))
         blob = blob_of(result.id, content)
         text = _STAND_IN.format(
             name=result.name,
             size=f"{_chars(result):,} characters ({blob.form}, {len(blob.content):,} bytes)",
             path=PurePath(scene.store_folder) / blob.file,
             id=result.id,
-            preview=_preview(_text(result) or blob.content.decode(), self.settings.preview_bytes),
+            preview=_preview(_joined(content) or blob.content.decode(), self.settings.preview_bytes),
         )
         if len(text) >= _chars(result):
             return None
@@ -144,7 +145,10 @@ def _without_media(result: ToolResult) -> JSON:
 
 
 def _text(result: ToolResult) -> str:
-    content = _without_media(result)
+    return _joined(_without_media(result))
+
+
+def _joined(content: JSON) -> str:
     if isinstance(content, list):
         texts = (item.get("text") for item in content if isinstance(item, dict) and item.get("type") == "text")
         return "\n".join(text for text in texts if isinstance(text, str))

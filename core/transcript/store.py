@@ -26,6 +26,7 @@ import msgspec
 
 from core.errors import Damaged, IdNotFound, InputError
 from core.model import JSON, Message
+from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
 from core.transcript.page import Body, body_of, render
 from core.transcript.writer import append, make_private, write_new
@@ -74,13 +75,13 @@ class Store:
         return self.folder / f"{PAGE_PREFIX}{name}.md"
 
     def archive(self, name: str, messages: Sequence[Message], header: str = "", ident: str = "") -> Archive:
-        """Store messages as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
+        """Store messages, without secrets, as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
 
         With an `ident`, that finds all of them together.
         The same messages again write nothing.  Raises WriteFailed (also for another page of that name): then
         nothing was added.
         """
-        page = render(self.page(name).name, header, messages, ident)
+        page = render(self.page(name).name, header, redact_messages(messages), ident)
         files = {file: [content] for file, content in page.media.items()}
         self._write({**files, page.file: page.pieces}, page.bodies)
         return Archive(self.page(name), tuple(page.bodies))
@@ -88,11 +89,11 @@ class Store:
     def put(self, ident: str, content: JSON, name: str = "") -> Path:
         """Store one body, the content of a tool result (`name` is the tool) or an image or document, as its own file.
 
-        When it returns, the body is on the disk and indexed; the same again writes nothing.  An image or document
-        is found by the id of its blob.  Raises WriteFailed (also where another content has the id), Damaged for
-        what is nested too deeply to be written: then nothing was added.
+        Secrets in it are not stored.  When it returns, the body is on the disk and indexed; the same again writes
+        nothing.  An image or document is found by the id of its blob.  Raises WriteFailed (also where another content
+        has the id), Damaged for what is nested too deeply to be written: then nothing was added.
         """
-        blob = stored_blob(ident, content)
+        blob = stored_blob(ident, redact_json(content)[0])
         self._write({blob.file: [blob.content]}, [body_of(blob, name)])
         return self.folder / blob.file
 
