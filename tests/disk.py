@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -18,12 +19,14 @@ from core.testing import Transcript
 from core.transcript.projects import session_file
 
 SUMMARY_CHARS = 3_000
+_FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None
+"""In memory, where there is such: syncing to a disk is what hundreds of examples would wait for."""
 
 
 @contextmanager
 def on_disk(made: Transcript, newline: bool = True) -> Iterator[Path]:
     """The session in a client's folder of its own, which is gone afterwards."""
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir=_FOLDER))
     try:
         path = made.write(folder / "projects" / "-srv-app" / f"{made.session_id}.jsonl")
         if not newline:

@@ -1,0 +1,485 @@
+"""One compaction: what it needs, what it writes, what it leaves when it fails."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from core.compaction.full import Options
+from core.context.tokens.models import lookup
+from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
+from core.model import tool_uses
+from core.service.compact import CompactResult, Guards, Target, compact, size_of
+from core.service.session import opened
+from core.service.undo import undo
+from core.summarizers.base import Summary, SummaryRequest
+from core.summarizers.extractive import Extractive
+from core.testing import SESSION_ID, Transcript
+from core.transcript.projects import session_file
+from core.transcript.store import Store
+from tests.disk import compacted, messages, rows, tree
+from tests.faults import outcomes
+
+DATA = Path(__file__).parents[1] / "data"
+CASES = DATA / "cases"
+
+
+def long_session(turns: int = 12) -> Transcript:
+    made = Transcript().beside("permission-mode", permissionMode="acceptEdits")
+    for turn in range(turns):
+        made.prompt(f"Prompt {turn}: look at part {turn}. " * 10)
+        made.use("Read", f"line of part {turn}\n" * 100, file_path=f"part{turn}.py").answer(f"Part {turn} is fine.")
+    return made
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Path:
+    """A session in a project folder."""
+    return long_session().write(tmp_path / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+
+
+def case(name: str) -> Transcript:
+    """The rows of a case, without its usage figures, which are all the same."""
+    made = Transcript()
+    made.rows = [json.loads(line) for line in (CASES / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+    for row in made.rows:
+        if isinstance(message := row.get("message"), dict):
+            message.pop("usage", None)
+    return made
+
+
+def test_the_result_says_what_was_done(session: Path) -> None:
+    before = messages(session)
+    result = compacted(session, 1_000)
+
+    assert result.changed
+    assert (result.how, result.summarizer, result.reason) == ("full", "extractive", "")
+    assert result.source.id == SESSION_ID
+    assert result.source.format == "claude-code"
+    assert Path(result.output) == session.parent / f"{result.session_id}.jsonl"
+    assert [(s.stage, s.tokens_freed) for s in result.stages] == [("full", result.tokens_before - result.tokens_after)]
+    assert (result.loss.kept + result.loss.reachable, result.loss.gone) == (len(before), 0)
+    assert result.tokens_after < result.tokens_before
+
+
+def test_the_new_files_are_for_their_owner_only(session: Path) -> None:
+    result = compacted(session)
+    made = [path for path in session.parent.rglob("*") if path != session]
+
+    assert Path(result.output) in made
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made if path.is_file()} == {0o600}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in made if path.is_dir()} == {0o700}
+
+
+def test_the_summary_says_where_all_of_it_can_be_read(session: Path) -> None:
+    result = compacted(session)
+    page = Store.beside(Path(result.output)).page(result.session_id[:8])
+    assert str(page) in str(messages(result.output)[0].content[0]["text"])
+    assert "Prompt 3" in page.read_text(encoding="utf-8")
+
+    in_place = compacted(session, in_place=True)
+    assert in_place.output == str(session)
+    assert str(session) in str(messages(session)[0].content[0]["text"])
+
+
+def test_the_mode_that_the_session_was_in_goes_along(session: Path) -> None:
+    modes = [row for row in rows(compacted(session).output) if row["type"] == "permission-mode"]
+    assert [row["permissionMode"] for row in modes] == ["acceptEdits"]
+
+
+def test_the_cut_moves_back_to_the_call_of_five_results(tmp_path: Path) -> None:
+    path = case("pairs-2").write(tmp_path / f"{SESSION_ID}.jsonl")
+    with opened(session_file(path)) as found:
+        sizes = size_of(found, lookup("")).item_tokens
+    # one token short of the calls: their results and the answer alone would fit
+    for keep, kept in ((sum(sizes[-3:]) - 1, 1), (sum(sizes[-3:]), 3)):
+        result = compact(session_file(path), Says("So far."), Options(keep, 3_000), Target(tmp_path))
+        assert result.loss.kept == kept
+    after = messages(result.output)
+
+    assert [m.kind for m in after] == ["summary", "response", "results", "response"]
+    assert len(tool_uses(after[1])) == 5
+    assert len(after[2].content) == 5
+
+
+def test_an_interrupted_call_is_never_written_as_if_it_had_happened(tmp_path: Path) -> None:
+    made = long_session().prompt("Run the tests.").call("Bash", text="Running.", command="pytest")
+    path = made.write(tmp_path / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    result = compacted(path, 400)
+
+    assert result.loss.kept >= 2
+    contents = str([row.get("message") for row in rows(result.output)])
+    assert "no result was recorded" not in contents
+    assert f"'id': '{made.calls[-1]}'" not in contents
+    assert path.read_bytes() == made.data()
+
+
+def test_a_finished_plan_is_not_entered_again(tmp_path: Path) -> None:
+    made = case("restore-2")
+    made.rows[0]["message"] = {"role": "user", "content": "Plan the refactor. " * 100}
+    made.beside("permission-mode", permissionMode="plan").beside("permission-mode", permissionMode="acceptEdits")
+    path = made.write(tmp_path / "a" / f"{SESSION_ID}.jsonl")
+    result = compact(session_file(path), Says("The typo in README is next."), Options(70, 3_000), Target(tmp_path))
+
+    kept = rows(result.output)
+    assert [row["permissionMode"] for row in kept if "permissionMode" in row] == ["acceptEdits", "acceptEdits"]
+    assert "ExitPlanMode" not in str([row.get("message") for row in kept])
+
+
+class Says:
+    """A summariser that says one thing, after something happened."""
+
+    name = "says"
+
+    def __init__(self, text: str, first: object = None) -> None:
+        self.text, self.first = text, first
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        if callable(self.first):
+            self.first()
+        return Summary(self.text, "another")
+
+
+def test_who_wrote_the_summary_is_whoever_did(session: Path, tmp_path: Path) -> None:
+    result = compact(session_file(session), Says("So far."), Options(0, 3_000), Target(tmp_path))
+    assert result.summarizer == "another"
+    assert rows(result.output)[0]["summarizer"] == "says"
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_without_a_summary_nothing_is_written(session: Path, tmp_path: Path, in_place: bool) -> None:
+    before = tree(tmp_path)
+    with pytest.raises(SummaryRejected):
+        compact(
+            session_file(session),
+            Says(""),
+            Options(0, 3_000, in_place=in_place),
+            Target(tmp_path / "l", in_place=in_place),
+        )
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_dry_run_writes_nothing_and_says_the_same(session: Path, tmp_path: Path, in_place: bool) -> None:
+    before = tree(tmp_path)
+    planned = compacted(session, 500, in_place=in_place, dry_run=True)
+
+    assert tree(tmp_path) == before
+    assert not (session.parent.parent / "locks").exists()
+    assert (planned.changed, planned.reason) == (False, "dry run")
+    done = compacted(session, 500, in_place=in_place)
+    assert done == planned.model_copy(update={"changed": True, "reason": ""})
+
+
+def test_the_same_compaction_is_the_same_bytes(session: Path, tmp_path: Path) -> None:
+    def run(folder: str, keep: int) -> CompactResult:
+        return compact(
+            session_file(session), Says("So far."), Options(keep, 3_000), Target(tmp_path, tmp_path / folder)
+        )
+
+    first, second, other = run("a", 500), run("b", 500), run("b", 2_000)
+    assert tree(Path(first.output).parent) == {
+        name: data for name, data in tree(Path(second.output).parent).items() if other.session_id not in name
+    }
+    assert other.session_id != second.session_id
+
+
+def test_what_was_written_before_is_left_alone(session: Path) -> None:
+    compacted(session)
+    before = tree(session.parent)
+    again = compacted(session)
+
+    assert (again.changed, again.reason) == (False, "the same compaction was written before")
+    assert tree(session.parent) == before
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_session_that_grew_is_compacted_again(session: Path, in_place: bool) -> None:
+    made = long_session()
+    first = compacted(session, 1_000, in_place=in_place)
+    path = Path(first.output)
+    more = Transcript("33333333-3333-4333-8333-333333333333").back_to(
+        str(rows(path)[-3 if not in_place else -1]["uuid"])
+    )
+    for turn in range(12, 24):
+        more.prompt(f"Prompt {turn}: look at part {turn}. " * 10)
+        more.use("Read", f"line of part {turn}\n" * 100, file_path=f"part{turn}.py").answer(f"Part {turn} is fine.")
+    with path.open("ab") as file:
+        file.write(more.data())
+    second = compacted(path, 1_000, in_place=in_place)
+
+    assert made.calls
+    assert second.changed
+    kinds = [m.kind for m in messages(second.output)]
+    assert kinds.count("summary") == 1
+    assert "Part 23 is fine." in str(messages(second.output)[-1].content)
+
+
+def test_less_is_kept_when_less_is_asked_for(session: Path) -> None:
+    first = compacted(session, 2_000)
+    same = compacted(Path(first.output), 2_500)
+    less = compacted(Path(first.output), 500)
+
+    assert (same.changed, same.reason) == (False, "nothing was added since the last compaction")
+    assert less.loss.kept < first.loss.kept
+
+
+def test_empty_files_and_files_without_conversation_need_nothing(tmp_path: Path) -> None:
+    for name, data in (("empty", b""), ("metadata", (CASES / "boundary-6.jsonl").read_bytes())):
+        path = tmp_path / name / f"{SESSION_ID}.jsonl"
+        path.parent.mkdir()
+        path.write_bytes(data)
+        for in_place in (False, True):
+            result = compacted(path, in_place=in_place)
+            assert (result.changed, result.how, result.summarizer) == (False, "none", "")
+            assert result.output == str(path)
+        assert tree(path.parent) == {path.name: data}
+
+
+def test_guards_leave_sessions_alone(session: Path) -> None:
+    size = compacted(session, dry_run=True).tokens_before
+    mtime = session.stat().st_mtime
+
+    assert compacted(session, guards=Guards(over_tokens=size)).reason == f"it has no more than {size} tokens"
+    assert compacted(session, guards=Guards(idle_since=mtime - 1)).reason == "it was written to a short time ago"
+    assert compacted(session, guards=Guards(size - 1, mtime), dry_run=True).reason == "dry run"
+
+
+def test_files_that_came_back_are_named(tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "a.py").write_text("now", encoding="utf-8")
+    made = Transcript(cwd=str(app)).prompt("Look " * 4_000).use("Read", "then", file_path="a.py")
+    made.use("Read", "then", file_path="gone.py").answer("Done.")
+    result = compacted(made.write(tmp_path / f"{SESSION_ID}.jsonl"))
+
+    assert result.restored == ["a.py"]
+    shown = messages(result.output)
+    assert [m.kind for m in shown] == ["summary", "meta", "meta"]
+    assert "now" in str(shown[2].content)
+
+
+def test_a_subagents_file_becomes_a_session_that_clients_find(tmp_path: Path) -> None:
+    project = tmp_path / "projects" / "-srv-app"
+    path = project / SESSION_ID / "subagents" / "agent-a0ad4f4.jsonl"
+    made = Transcript(agent_id="a0ad4f4")
+    for turn in range(9):
+        made.prompt(f"Review {turn} " * 50).answer("Fine.")
+    result = compacted(made.write(path))
+
+    assert result.changed
+    assert Path(result.output).parent == project
+    twin = Transcript(agent_id="a0ad4f4")
+    twin.rows = made.rows
+    other = compacted(twin.write(project / "another" / "subagents" / path.name), dry_run=True)
+    assert other.session_id != result.session_id  # ids of agents collide across sessions
+
+
+def test_a_subagents_own_compaction_is_a_conversation(tmp_path: Path) -> None:
+    path = tmp_path / SESSION_ID / "subagents" / "agent-a0ad4f4.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes((CASES / "sidechain-2.jsonl").read_bytes())
+
+    assert [m.kind for m in messages(path)] == ["summary", "response"]
+    assert not compacted(path, 1_000).changed
+    one_row = Transcript(agent_id="acompact").prompt("Summarise").write(path.parent / "agent-acompact.jsonl")
+    assert not compacted(one_row).changed
+
+
+FOREIGN = [
+    "codex/sample.jsonl",
+    "gemini-json/session-2026-01-10T10-00-0a0a0a0a.json",
+    "gemini-jsonl/session-2026-05-01T10-00-0a0a0a0a.jsonl",
+    "messages-api/request.json",
+    "opencode-export/ses_demo.json",
+]
+
+
+def foreign(tmp_path: Path, name: str) -> Path:
+    path = tmp_path / name
+    path.parent.mkdir(parents=True)
+    path.write_bytes((DATA / "foreign" / name).read_bytes())
+    return path
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("keep", [0, 20, 100_000])
+def test_other_clients_files_are_compacted_to_messages_json(tmp_path: Path, name: str, keep: int) -> None:
+    path = foreign(tmp_path, name)
+    before = path.read_bytes()
+    result = compact(session_file(path), Says("So far."), Options(keep, 3_000), Target(tmp_path))
+    assert path.read_bytes() == before
+    if not result.changed:
+        assert tree(path.parent) == {path.name: before}
+        return
+
+    output = Path(result.output)
+    assert output.name == f"{path.stem}.compacted-{result.session_id[:8]}.json"
+    document = json.loads(output.read_bytes())
+    assert "So far." in str(document["messages"][0])
+    shown = messages(output)
+    assert shown[0].kind == "summary"
+    assert shown[0].content[0]["text"] == "So far."
+    assert len(Store.beside(output).bodies()) > 0
+    again = compact(session_file(output), Says("So far."), Options(keep, 3_000), Target(tmp_path))
+    assert not again.changed
+
+
+def test_or_to_markdown(tmp_path: Path) -> None:
+    path = foreign(tmp_path, "codex/sample.jsonl")
+    result = compact(session_file(path), Says("So far."), Options(0, 3_000), Target(tmp_path, markdown=True))
+
+    assert result.output.endswith(".md")
+    text = Path(result.output).read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert "## Summary\n\nSo far." in text
+
+
+def test_two_files_of_one_name_have_two_results(tmp_path: Path) -> None:
+    outputs = []
+    for name in ("codex/sample.jsonl", "gemini-jsonl/session-2026-05-01T10-00-0a0a0a0a.jsonl"):
+        path = foreign(tmp_path, name).rename(tmp_path / name.partition("/")[0] / "full.jsonl")
+        result = compact(session_file(path), Says("x"), Options(0, 3_000), Target(tmp_path, tmp_path / "out"))
+        assert result.changed
+        outputs.append(result.output)
+    assert len(set(outputs)) == 2
+
+
+def test_in_place_is_for_claude_codes_own_files(tmp_path: Path) -> None:
+    path = foreign(tmp_path, "codex/sample.jsonl")
+    before = tree(tmp_path)
+    with pytest.raises(WrongFormat, match="no other can be changed in place"):
+        compacted(path, in_place=True)
+    assert tree(tmp_path) == before
+
+
+def test_what_is_no_transcript_is_refused_by_name(tmp_path: Path) -> None:
+    for name, data in (("a.jsonl", b'{"x": 1}\n'), ("b.jsonl", (DATA / "foreign/cases/foreign-1.jsonl").read_bytes())):
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises((UnknownFormat, WrongFormat, Damaged)):
+            compacted(path, in_place=True)
+    assert tree(tmp_path).keys() == {"a.jsonl", "b.jsonl"}
+
+
+@pytest.mark.parametrize(
+    ("error", "half"), [(errno.ENOSPC, True), (errno.EDQUOT, False), (errno.EACCES, False), (errno.EROFS, False)]
+)
+def test_whatever_the_disk_refuses_the_source_stays_and_nothing_else_is_left(
+    session: Path, tmp_path: Path, error: int, half: bool
+) -> None:
+    before = tree(tmp_path)
+    failures = 0
+    target = Target(tmp_path / "locks", tmp_path / "out")
+    for outcome in outcomes(
+        lambda: compact(session_file(session), Says("So far."), Options(0, 3_000), target), error, half
+    ):
+        assert tree(session.parent) == {session.name: before[f"projects/-srv-app/{session.name}"]}
+        out = {name: data for name, data in tree(tmp_path).items() if name.startswith("out/")}
+        if outcome is None:  # what failed was not needed
+            for name in out:
+                (tmp_path / name).unlink()
+            continue
+        failures += 1
+        assert isinstance(outcome, (WriteFailed, InputError))
+        assert str(tmp_path) in str(outcome)
+        assert os.strerror(error) in str(outcome) or "bytes were written" in str(outcome)
+        assert out == {}
+    assert failures > 5
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_a_full_disk_leaves_a_transcript_as_it_was_in_place(session: Path, half: bool) -> None:
+    before = session.read_bytes()
+    for outcome in outcomes(lambda: compacted(session, in_place=True), errno.ENOSPC, half):
+        if outcome is None:
+            undo(session_file(session), session.parents[2], session.parents[1] / "locks")
+        assert session.read_bytes() == before
+        assert tree(session.parent).keys() == {session.name}
+
+
+def test_the_store_of_another_process_that_did_the_same_is_left(session: Path) -> None:
+    planned = compacted(session, dry_run=True)
+    store = Store.beside(Path(planned.output))
+
+    class Meanwhile(Extractive):
+        def summarize(self, request: SummaryRequest) -> Summary:
+            if not self.done:
+                self.done = True
+                compacted(session)
+            return super().summarize(request)
+
+        done = False
+
+    # the other process is done between the look and the write
+    real = Path.exists
+    seen: list[Path] = []
+
+    def exists(path: Path, **kwargs: bool) -> bool:
+        seen.append(path)
+        return real(path, **kwargs) and not (str(path) == planned.output and seen.count(path) < 3)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "exists", exists)
+        with pytest.raises(WriteFailed, match="File exists"):
+            compact(session_file(session), Meanwhile(), Options(0, 3_000), Target(session.parent / "locks"))
+    assert len(store.bodies()) > 0
+    assert len(messages(planned.output)) == 1
+
+
+def test_rows_that_come_while_the_summary_is_written_are_part_of_it(session: Path, tmp_path: Path) -> None:
+    more = Transcript("33333333-3333-4333-8333-333333333333").back_to(str(rows(session)[-1]["uuid"])).prompt("Late")
+    late = [more.data()]
+
+    def write_late() -> None:
+        if late:
+            with session.open("ab") as file:
+                file.write(late.pop())
+
+    in_place = Target(tmp_path / "locks", in_place=True)
+    result = compact(session_file(session), Says("So far.", write_late), Options(10, 3_000, in_place=True), in_place)
+    assert result.changed
+    assert "Late" in str(messages(session)[-1].content)
+
+
+def test_in_place_it_gives_up_when_rows_come_all_the_time(session: Path, tmp_path: Path) -> None:
+    def write_on() -> None:
+        with session.open("ab") as file:
+            file.write(b'{"type":"mode","mode":"x"}\n')
+
+    in_place = Target(tmp_path / "locks", in_place=True)
+    with pytest.raises(Changed):
+        compact(session_file(session), Says("So far.", write_on), Options(10, 3_000, in_place=True), in_place)
+    assert b"compact_boundary" not in session.read_bytes()
+
+
+def test_undo_takes_a_new_session_away_with_its_store(session: Path, tmp_path: Path) -> None:
+    before = tree(session.parent)
+    result = compacted(session)
+    undone = undo(session_file(Path(result.output)), tmp_path, tmp_path / "locks")
+
+    assert tree(session.parent) == before
+    assert undone.model_dump() == {"path": result.output, "op": "compact", "removed": True, "source": str(session)}
+
+
+def test_undo_in_place_takes_back_one_compaction_at_a_time(session: Path, tmp_path: Path) -> None:
+    states: list[bytes] = []
+    for keep in (4_000, 1_500, 0):
+        states.append(session.read_bytes())
+        assert compacted(session, keep, in_place=True).changed
+    for state in reversed(states):
+        undone = undo(session_file(session), tmp_path, tmp_path / "locks")
+        assert session.read_bytes() == state
+        assert (undone.removed, undone.source) == (False, str(session))
+
+
+def test_results_are_stable_documents() -> None:
+    assert [*CompactResult.model_fields] == [
+        *("source", "output", "session_id", "how", "summarizer", "tokens_before", "tokens_after"),
+        *("stages", "loss", "restored", "changed", "reason"),
+    ]

@@ -1,0 +1,98 @@
+"""What fills the window."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hypothesis import given, settings
+
+from core.service.context import LARGEST, ContextReport, context_report
+from core.service.session import opened
+from core.testing import Transcript
+from core.transcript.projects import session_file
+from tests.disk import on_disk
+from tests.sessions import transcripts
+
+FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+
+
+def report(path: Path, window_tokens: int | None = None) -> ContextReport:
+    with opened(session_file(path)) as session:
+        return context_report(session, window_tokens)
+
+
+@settings(max_examples=40)
+@given(made=transcripts())
+def test_the_parts_are_the_whole(made: Transcript) -> None:
+    with on_disk(made) as path:
+        found = report(path)
+
+    # what a response holds is shared among its blocks in whole tokens
+    assert found.tokens.total - 4 * found.messages <= sum(found.by_kind.values()) <= found.tokens.total
+    assert sum(found.by_tool.values()) <= found.by_kind.get("results", 0)
+    assert [*found.by_kind.values()] == sorted(found.by_kind.values(), reverse=True)
+    assert len(found.largest) <= LARGEST
+    assert [p.tokens for p in found.largest] == sorted((p.tokens for p in found.largest), reverse=True)
+    assert all(0 < p.share <= 1 for p in found.largest)
+
+
+def test_a_report_names_tools_and_the_largest_parts(tmp_path: Path) -> None:
+    made = (
+        Transcript()
+        .prompt("Look")
+        .use("Read", "text " * 3_000, file_path="a.py")
+        .use("Bash", "out " * 500, command="x")
+    )
+    made.answer("Done.", thinking="Hm. " * 200)
+    found = report(made.write(tmp_path / "a.jsonl"))
+
+    assert [*found.by_tool] == ["Read", "Bash"]
+    assert (found.largest[0].id, found.largest[0].tool, found.largest[0].kind) == (made.calls[0], "Read", "results")
+    assert {"system", "results", "thinking", "tool_use", "prompt", "text"} <= {*found.by_kind}
+    assert found.by_kind["system"] == 20_000
+    assert (found.tokens.source, found.tokens.tail) == ("usage", 0)
+    assert found.window.model == "claude-opus-4-8"
+    assert found.window.state == "ok"
+    assert found.next_request_usd["cold"] > found.next_request_usd["warm"] > 0  # type: ignore[operator]
+    assert found.boundaries == []
+
+
+def test_results_whose_calls_are_gone_are_of_an_unknown_tool(tmp_path: Path) -> None:
+    found = report(Transcript().prompt("Look").result("text", "toolu_none").write(tmp_path / "a.jsonl"))
+    assert [*found.by_tool] == ["?"]
+
+
+def test_boundaries_are_listed(tmp_path: Path) -> None:
+    made = Transcript().prompt("One").answer("1").boundary("So far.").prompt("Two").boundary("Then.").answer("2")
+    found = report(made.write(tmp_path / "a.jsonl"))
+
+    assert [b.uuid for b in found.boundaries] == [
+        r["uuid"] for r in made.rows if r.get("subtype") == "compact_boundary"
+    ]
+    assert found.boundaries[0].timestamp == made.rows[2]["timestamp"]
+    assert found.boundaries[0].offset < found.boundaries[1].offset
+
+
+def test_the_window_is_the_models_or_the_one_that_was_set(tmp_path: Path) -> None:
+    path = Transcript().prompt("x").answer("y").write(tmp_path / "a.jsonl")
+    assert report(path, 50_000).window.size == 50_000
+    assert report(path, 50_000).window.state == "compact"
+    assert report(path, 60_000).window.state == "warning"
+    assert report(path).window.size > 50_000
+    unknown = report(Transcript(model="claude-next-9").prompt("x").answer("y").write(tmp_path / "b.jsonl"))
+    assert (unknown.window.known_model, unknown.window.model) == (False, "claude-next-9")
+
+
+def test_an_empty_session_is_its_overhead(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"")
+    found = report(path)
+    assert (found.messages, found.largest, found.by_tool) == (0, [], {})
+    assert [*found.by_kind] == ["system"]
+
+
+def test_other_clients_sessions_have_one_too() -> None:
+    found = report(FOREIGN / "messages-api" / "request.json")
+    assert found.session.format == "messages"
+    assert found.messages > 0
+    assert found.boundaries == []

@@ -1,0 +1,81 @@
+"""Is everything in place."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from core.service.doctor import Check, DoctorReport, doctor
+from core.settings import load
+from core.testing import SESSION_ID, Transcript
+
+
+@pytest.fixture
+def claude_dir(tmp_path: Path) -> Path:
+    Transcript().prompt("Hello").write(tmp_path / "claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    return tmp_path / "claude"
+
+
+def examined(tmp_path: Path, **overrides: str) -> DoctorReport:
+    env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
+    settings = load(env, home=tmp_path, project_dir=tmp_path, user_dir=tmp_path, overrides=overrides)
+    return doctor(settings, [tmp_path / "state" / "foldmark"])
+
+
+def named(report: DoctorReport, name: str) -> Check:
+    return next(check for check in report.checks if check.name == name)
+
+
+def test_all_is_well(tmp_path: Path, claude_dir: Path) -> None:
+    report = examined(tmp_path)
+
+    assert report.ok
+    assert named(report, "transcripts").message == f"1 sessions in {claude_dir}"
+    assert named(report, "open sessions").message == "0 open in a client now"
+    assert named(report, "model table").message == "the built-in one"
+    assert named(report, "own folder").state == "ok"
+    assert not (tmp_path / "state").exists()  # looking makes nothing
+
+
+def test_each_setting_says_where_it_comes_from(tmp_path: Path, claude_dir: Path) -> None:
+    lines = {line.name: (line.value, line.origin) for line in examined(tmp_path, keep_tokens="5").settings}
+
+    assert lines["claude_dir"] == (str(claude_dir), "CLAUDE_CONFIG_DIR")
+    assert lines["keep_tokens"] == ("5", "command line")
+    assert lines["restore_files"] == ("5", "default")
+
+
+def test_no_sessions_are_no_problem(tmp_path: Path) -> None:
+    report = examined(tmp_path)
+    assert report.ok
+    assert named(report, "transcripts").state == "note"
+    assert "CLAUDE_CONFIG_DIR" in named(report, "transcripts").advice
+
+
+def test_open_sessions_are_counted(tmp_path: Path, claude_dir: Path) -> None:
+    (claude_dir / "sessions").mkdir()
+    (claude_dir / "sessions" / "1.json").write_text(f'{{"pid": {os.getppid()}, "sessionId": "x"}}', encoding="utf-8")
+    assert named(examined(tmp_path), "open sessions").message == "1 open in a client now"
+
+
+def test_a_broken_model_table_is_a_problem(tmp_path: Path, claude_dir: Path) -> None:
+    table = tmp_path / "models.json"
+    table.write_text("{", encoding="utf-8")
+    report = examined(tmp_path, models_file=str(table))
+    assert not report.ok
+    assert named(report, "model table").state == "problem"
+    assert str(table) in named(report, "model table").message
+
+    table.write_text("{}", encoding="utf-8")
+    assert named(examined(tmp_path, models_file=str(table)), "model table").message == str(table)
+
+
+def test_a_folder_that_cannot_be_written_is_a_problem(
+    tmp_path: Path, claude_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, _mode: Path(path) != tmp_path)
+    report = examined(tmp_path)
+    assert not report.ok
+    assert "XDG_STATE_HOME" in named(report, "own folder").advice

@@ -1,0 +1,83 @@
+"""Opening a transcript of any format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.context.dialect import OLDER
+from core.errors import InputError, UnknownFormat
+from core.service.session import CLAUDE_CODE, model_of, opened
+from core.testing import Transcript
+from core.transcript.projects import SessionFile, session_file
+
+FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+
+
+def test_a_claude_code_transcript_says_where_it_worked_and_with_which_model(tmp_path: Path) -> None:
+    made = Transcript(cwd="/srv/shop").prompt("Hello").answer("Hi").beside("custom-title", customTitle="Greeting")
+    made.respond({"type": "text", "text": "x"}).rows[-1]["message"]["model"] = "<synthetic>"  # type: ignore[index, call-overload]
+    with opened(session_file(made.write(tmp_path / "a.jsonl"))) as session:
+        assert session.ref.model_dump() == {
+            "id": "a",
+            "path": str(tmp_path / "a.jsonl"),
+            "format": CLAUDE_CODE,
+            "title": "Greeting",
+        }
+        assert session.cwd == "/srv/shop"
+        assert session.model_id == "claude-opus-4-8"
+        assert model_of(session, None).known
+        assert (session.system, session.tools) == ("", ())
+        assert len(session.messages) == 3
+
+
+def test_what_is_not_there_is_empty(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(b"")
+    with opened(session_file(path)) as session:
+        assert (session.cwd, session.model_id, session.messages) == ("", "", ())
+        assert not model_of(session, None).known
+    made = Transcript().prompt("x")
+    made.rows[0]["cwd"] = 7
+    with opened(session_file(made.write(path))) as session:
+        assert session.cwd == ""
+    bare = SessionFile(path, "a")
+    with opened(bare) as session:
+        session.claude = None
+        assert (session.cwd, session.model_id, session.system, session.tools) == ("", "", "", ())
+
+
+def test_another_clients_file_is_a_conversation() -> None:
+    with opened(session_file(FOREIGN / "messages-api" / "request.json")) as session:
+        assert session.claude is None
+        assert session.format == "messages"
+        assert session.system
+        assert session.tools
+        assert session.model_id
+        assert session.cwd == ""
+        assert session.messages
+
+
+def test_one_of_several_conversations_is_picked() -> None:
+    path = session_file(FOREIGN / "claude-ai-export" / "conversations.json")
+    with pytest.raises(InputError), opened(path):
+        pass
+    with opened(path, pick="1") as session:
+        assert session.messages
+        assert session.title
+
+
+def test_the_dialect_decides_what_is_sent(tmp_path: Path) -> None:
+    made = Transcript().prompt("Go").attachment("queued_command", "More", role="user").answer("Done")
+    path = session_file(made.write(tmp_path / "a.jsonl"))
+    with opened(path) as newest, opened(path, OLDER) as older:
+        assert (len(newest.messages), len(older.messages)) == (3, 2)
+
+
+def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello", encoding="utf-8")
+    with pytest.raises(UnknownFormat), opened(session_file(tmp_path / "a.txt")):
+        pass
+    with pytest.raises(InputError), opened(SessionFile(tmp_path / "gone.jsonl", "gone")):
+        pass
