@@ -24,7 +24,7 @@ from core.transcript.page import Body
 from core.transcript.persisted import file_name, persisted_path
 from core.transcript.projects import session_file
 from core.transcript.reader import Log
-from core.transcript.records import find_records
+from core.transcript.records import REDACTED, find_records
 from core.transcript.store import Store
 
 Where: TypeAlias = Literal["active", "earlier", "stored", "source"]
@@ -215,6 +215,8 @@ def _sources(log: Log, stack: ExitStack) -> Iterator[Log]:
 def _source(log: Log, seen: set[Path], stack: ExitStack) -> Log | None:
     """The transcript that the first record names, unless that is one of those that were seen."""
     for record in (placed.record for placed in find_records(log) if placed.record):
+        if record.op == REDACTED:  # what was left out of a copy is not to be found from it
+            return None
         path = log.path.parent / record.source.path
         try:
             if path.resolve() in seen:

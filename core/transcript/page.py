@@ -71,7 +71,7 @@ class Page:
         if ident:
             raw = b"".join(self.pieces[first:])
             digest = hashlib.sha256(raw).hexdigest()
-            where = (self.file, offset, len(raw), line, _count_lines(raw), digest)
+            where = (self.file, offset, len(raw), line, count_lines(raw), digest)
             self.bodies.append(Body(utf8(ident).decode(), kind, utf8(name).decode(), *where))
 
     def keep(self, block: Block) -> str:
@@ -90,12 +90,13 @@ class Page:
 def body_of(blob: Blob, name: str = "") -> Body:
     """The index line of a file of its own; `name` is the tool."""
     raw = blob.content
-    lines = 0 if blob.form == "media" else _count_lines(raw)
+    lines = 0 if blob.form == "media" else count_lines(raw)
     ident, tool = utf8(blob.id).decode(), utf8(name).decode()
     return Body(ident, blob.kind, tool, blob.file, 0, len(raw), 1, lines, hashlib.sha256(raw).hexdigest())
 
 
-def _count_lines(raw: bytes) -> int:
+def count_lines(raw: bytes) -> int:
+    """How many lines an editor shows; a last one without a line end counts."""
     return raw.count(b"\n") + (not raw.endswith(b"\n") and bool(raw))
 
 

@@ -21,6 +21,8 @@ from core.transcript.store import Store
 from core.transcript.writer import locked, replace
 
 TYPE = "foldmark"
+REDACTED = "redact"
+"""The operation that made a copy without secrets."""
 VERSION = 1
 """Of the record's format; a newer one is left alone."""
 _PREFIX = f'{{"type":"{TYPE}"'.encode()

@@ -83,7 +83,7 @@ class Store:
         """
         page = render(self.page(name).name, header, redact_messages(messages), ident)
         files = {file: [content] for file, content in page.media.items()}
-        self._write({**files, page.file: page.pieces}, page.bodies)
+        self.write({**files, page.file: page.pieces}, page.bodies)
         return Archive(self.page(name), tuple(page.bodies))
 
     def put(self, ident: str, content: JSON, name: str = "") -> Path:
@@ -94,7 +94,7 @@ class Store:
         has the id), Damaged for what is nested too deeply to be written: then nothing was added.
         """
         blob = stored_blob(ident, redact_json(content)[0])
-        self._write({blob.file: [blob.content]}, [body_of(blob, name)])
+        self.write({blob.file: [blob.content]}, [body_of(blob, name)])
         return self.folder / blob.file
 
     def bodies(self) -> tuple[Body, ...]:
@@ -134,6 +134,11 @@ class Store:
             raise Damaged(f"{body.id}: {self.folder / body.file} was changed since it was stored", "look into the file")
         return raw
 
+    def content(self, file: str) -> bytes:
+        """The bytes of a file of the store; raises IdNotFound when it is gone."""
+        with self._open(file, file) as opened:
+            return opened.read()
+
     def read_lines(self, body: Body, first: int, last: int) -> bytes:
         """The lines `first` to `last` (from 1, both included) of a body, with their line ends; raises as `read`."""
         lines = io.BytesIO(self.read(body)).readlines()  # splitlines would split at more than line feeds
@@ -163,8 +168,8 @@ class Store:
         _unlink(self.folder / INDEX)
         self._drop_empty()
 
-    def _write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
-        """Writes the files and indexes the bodies in them, or adds nothing."""
+    def write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
+        """Write the files and index the bodies in them; raises WriteFailed: then nothing was added."""
         with contextlib.ExitStack() as undo:
             undo.callback(self._drop_empty)
             make_private(self.folder)

@@ -1,0 +1,59 @@
+"""`foldmark redact`: a session without its secrets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from core.service.redact import RedactResult, find_secrets, redact_session
+
+SHOWN = 40
+"""How many places a person gets to see at once."""
+
+
+@click.command(short_help="Copy a session without its secrets, or list them.")
+@click.argument("session")
+@click.option("--check", is_flag=True, help="List them and write nothing; the exit code is 1 when there are any.")
+@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
+@click.option("--in-place", is_flag=True, help="Not possible; says what to do instead.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None, in_place: bool, as_json: bool) -> int:
+    """Copy SESSION without its secrets: passwords, tokens and keys in texts, tool inputs, results and stored outputs.
+
+    The copy is a new session with the same rows; a mark such as [REDACTED:github-token] stands for each secret.
+    SESSION itself stays as it is.  Secrets are known by their form, or by what they are called: look at the copy
+    before you pass it on.  They are never printed.
+    """
+    file = options.find(ctx, session, options.settings().claude_dir)
+    result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+    else:
+        _print(result, check)
+    return 1 if check and result.findings else 0
+
+
+def _print(result: RedactResult, check: bool) -> None:
+    name = ui.plain(result.source.title or result.source.id)
+    if not result.findings:
+        click.echo(f"{name}: no secrets found")
+        return
+    counts = Counter(f.kind for f in result.findings)
+    click.echo(f"{name}: {', '.join(f'{n} {kind}' for kind, n in counts.most_common())}\n")
+    rows = [
+        (f.kind, f.where, f"{f.file}:{f.line}" if f.file else str(f.line), f.id, f.masked)
+        for f in result.findings[:SHOWN]
+    ]
+    ui.print_table(("KIND", "WHERE", "LINE", "ID", "VALUE"), rows)
+    if len(result.findings) > SHOWN:
+        click.echo(f"and {len(result.findings) - SHOWN} more; --json lists all")
+    if result.changed:
+        click.echo(f"\nwritten: {result.output}")
+        click.echo(f"resume with:  claude --resume {result.session_id}")
+        click.echo(f"take back with:  foldmark undo {result.session_id}")
+    elif not check:
+        click.echo(f"\nnothing written: {result.reason}")

@@ -1,0 +1,231 @@
+"""Find the secrets in a transcript and its stored outputs, and copy both without them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from core.errors import Damaged, FoldmarkError, InputError, WrongFormat
+from core.model import JSON, Block
+from core.redact.text import Hit
+from core.service.compact import Target, output_path
+from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
+from core.transcript.decode import decode_json
+from core.transcript.materialize import derived_id
+from core.transcript.page import Body
+from core.transcript.projects import SessionFile
+from core.transcript.records import REDACTED, Record, Source
+from core.transcript.redacted import Copy, Found, StoredFile, redact_stored
+from core.transcript.store import Store
+from core.transcript.writer import write_new
+
+_TITLE_PREFIX = "redacted: "
+_BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "tool result"}
+_FIELDS = {"message": "text", "content": "text", "rendered": "attachment"}
+
+
+class Finding(Result):
+    """One secret: `kind`, and where it is; `masked` shows what all of its kind begin with, and how long it is."""
+
+    kind: str
+    where: str
+    """text, thinking, tool input, tool result, attachment, stored output, or the field of the row."""
+    id: str
+    """Of the tool call, or of the row; "" where there is none."""
+    line: int
+    """Of the transcript, or of the stored file; from 1."""
+    file: str
+    """The stored file; "" for the transcript itself."""
+    masked: str
+
+
+class RedactResult(Result):
+    """The secrets of a session, and the copy without them: `changed` where it was written now, `output` where it is
+    there."""
+
+    source: SessionRef
+    findings: list[Finding]
+    output: str
+    session_id: str
+    changed: bool
+    reason: str
+
+
+def find_secrets(file: SessionFile) -> RedactResult:
+    """Lists the secrets of a transcript of any format, whatever branch they are on, and of its stored outputs."""
+    with opened(file) as session:
+        job = _Job(session)
+        for _ in job.rows():
+            pass
+        return job.result(False, "only looked at")
+
+
+def redact_session(file: SessionFile, out_dir: Path | None = None, in_place: bool = False) -> RedactResult:
+    """Writes a copy without secrets, with the same rows under a new session id, and its stored outputs beside it.
+
+    Nothing is written where there are none, or where the copy is there.  Raises InputError for `in_place`,
+    WrongFormat for another client's transcript, WriteFailed: then nothing was written.
+    """
+    with opened(file) as session:
+        if in_place:
+            raise _not_in_place(session)
+        if session.format != CLAUDE_CODE:
+            raise WrongFormat(
+                f"{session.path.name} is not a Claude Code transcript, and no other can be copied without its secrets",
+                "--check lists them: take them out with an editor",
+            )
+        job = _Job(session, out_dir)
+        digest, size = hashlib.sha256(), 0
+        for row in job.rows():
+            digest.update(row)
+            size += len(row)
+        if not job.findings:
+            return job.result(False, "it holds no secrets that Foldmark knows")
+        if job.output.exists():
+            return job.result(False, "the same copy was written before")
+        job.write(size, digest.hexdigest())
+        return job.result(True, "")
+
+
+def _not_in_place(session: Session) -> InputError:
+    folder = Store.beside(session.path).folder.parent
+    return InputError(
+        f"{session.path.name} cannot be redacted in place: a transcript is only ever appended to, its rows stay",
+        f"leave out --in-place, look at the copy, then remove {session.path} and {folder} yourself; "
+        "a secret that was in a transcript was sent to the API: replace it where it came from",
+    )
+
+
+@dataclass
+class _Job:
+    """One session to look through, and the copy that it may become."""
+
+    session: Session
+    out_dir: Path | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        file = self.session.file
+        self.new_id = derived_id("redacted", file.parent, file.id, str(file.size_bytes))
+
+    @property
+    def output(self) -> Path:
+        """The file that is written."""
+        return output_path(self.session, Target(Path(), self.out_dir), self.new_id)
+
+    @property
+    def store(self) -> Store:
+        """Where the session's stored outputs are."""
+        return Store.beside(self.session.path)
+
+    def rows(self) -> Iterator[bytes]:
+        """The rows of the copy; when all were taken, `findings` are complete."""
+        copy = Copy(self.session.file.id, self.new_id)
+        yield from copy.rows(self._lines())
+        if self.session.title:
+            title = _TITLE_PREFIX + self.session.title.removeprefix(_TITLE_PREFIX)
+            row = {"type": "custom-title", "customTitle": title, "sessionId": self.new_id}
+            yield msgspec.json.encode(row) + b"\n"
+        self.findings = [finding for found in copy.found for finding in _in_row(found)]
+        for name, stored in self._stored():
+            self.findings += [
+                _finding(hit, where="stored output", ident=ident, line=line, file=name)
+                for ident, line, hit in stored.hits
+            ]
+
+    def write(self, size: int, sha256: str) -> None:
+        """Writes what is stored first, then the rows; `size` (bytes) and `sha256` are theirs."""
+        target = Store.beside(self.output)
+        record = Record(
+            op=REDACTED,
+            id=derived_id("record", self.new_id),
+            session_id=self.new_id,
+            size=size,
+            sha256=sha256,
+            source=Source(str(self.session.path.resolve()), self.session.file.id, self.session.file.size_bytes),
+        )
+        try:
+            for name, stored in self._stored():
+                target.write({name: [stored.content]}, stored.bodies)
+            write_new(self.output, _all(msgspec.json.encode(record) + b"\n", self.rows()))
+        except FoldmarkError:
+            if not self.output.exists():
+                target.remove()
+            raise
+
+    def result(self, changed: bool, reason: str) -> RedactResult:
+        """What was found and done."""
+        there = bool(self.findings) and self.session.format == CLAUDE_CODE and self.output.exists()
+        return RedactResult(
+            source=self.session.ref,
+            findings=self.findings,
+            output=str(self.output) if there else "",
+            session_id=self.new_id if there else "",
+            changed=changed,
+            reason=reason,
+        )
+
+    def _lines(self) -> Iterator[bytes]:
+        """The lines as they were when the session was looked at; a document is one line."""
+        left = self.session.file.size_bytes
+        with self.session.path.open("rb") as file:
+            if self.session.format != CLAUDE_CODE and _is_document(whole := file.read(left)):
+                yield whole
+                return
+            file.seek(0)
+            while left > 0 and (line := file.readline(left)):
+                left -= len(line)
+                yield line
+
+    def _stored(self) -> Iterator[tuple[str, StoredFile]]:
+        """The files of the store, redacted, by name; those that are gone are passed over."""
+        by_file: dict[str, list[Body]] = {}
+        for body in self.store.bodies() if self.session.format == CLAUDE_CODE else ():
+            by_file.setdefault(body.file, []).append(body)
+        for name, bodies in sorted(by_file.items()):
+            try:
+                raw = self.store.content(name)
+            except InputError:
+                continue
+            yield name, redact_stored(raw, bodies)
+
+
+def _all(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _is_document(raw: bytes) -> bool:
+    try:
+        return not isinstance(decode_json(raw), str)
+    except Damaged:
+        return False
+
+
+def _in_row(found: Found) -> Iterator[Finding]:
+    row = found.row or {}
+    for place in found.places:
+        name = str(place.path[0]) if place.path else "unreadable row"
+        where, ident = _FIELDS.get(name, name), str(row.get("uuid") or "")
+        block = _block(row, place.path)
+        if block:
+            where = _BLOCKS.get(str(block.get("type")), where)
+            ident = str(block.get("tool_use_id") or block.get("id") or ident)
+        yield _finding(place.hit, where, ident, found.line)
+
+
+def _block(row: dict[str, JSON], path: tuple[str | int, ...]) -> Block:
+    """The content block that a path leads into, {} for none."""
+    message = row.get("message")
+    content = message.get("content") if isinstance(message, dict) and path[:2] == ("message", "content") else None
+    at = path[2] if len(path) > 2 else None
+    block = content[at] if isinstance(content, list) and isinstance(at, int) else None
+    return block if isinstance(block, dict) else {}
+
+
+def _finding(hit: Hit, where: str, ident: str, line: int, file: str = "") -> Finding:
+    return Finding(kind=hit.kind, where=where, id=ident, line=line, file=file, masked=hit.masked)
