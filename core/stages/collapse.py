@@ -14,7 +14,7 @@ from itertools import pairwise
 from core.context.projection import Collapsed, Committed, Decision, Withdrawn
 from core.context.rounds import tail_start
 from core.errors import IdNotFound, InputError
-from core.model import Message
+from core.model import Message, block_text
 from core.redact.values import redact_messages
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import freed_tokens
@@ -312,6 +312,10 @@ def _oldest_pair(scene: Scene, live: Sequence[Collapsed]) -> tuple[Collapsed, Co
 
 def _merge(scene: Scene, a: Collapsed, b: Collapsed) -> Collapsed:
     uuids = (*_carriers(scene, a), *_carriers(scene, b))
-    notes = {a.id, b.id}
-    messages = [replace(m, kind="summary") if m.uuid in notes else m for m in scene.messages if m.uuid in {*uuids}]
+    messages = [replace(m, kind="summary") if _is_note(m) else m for m in scene.messages if m.uuid in {*uuids}]
     return _noted(scene, uuids, messages, a.tokens + b.tokens, MERGED_TOKENS, max(a.tier, b.tier) + 1)
+
+
+def _is_note(message: Message) -> bool:
+    """Whether a row is a note that was written out: it names itself."""
+    return message.kind == "meta" and page_name("span", message.uuid) in block_text(message.content[0])
