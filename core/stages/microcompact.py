@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
@@ -17,7 +17,8 @@ from core.context.tokens.cost import CacheLife
 from core.model import Block, Message
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.results import ToolResult, named_by, tool_results_of
-from core.stages.verdict import Verdict, requests_to_come, verdict
+from core.stages.verdict import LIFE, Outlook, Verdict, verdict
+from core.stages.worth import cache_life, outlook, pause
 
 Form: TypeAlias = Literal["content", "pinned", "public"]
 """content: the result's text is replaced, and the cache behind it is written anew.  pinned: `cache_edits`, the cache
@@ -44,8 +45,6 @@ MIN_HOT_TOKENS, MIN_COLD_TOKENS = 3_000, 2_000
 HYSTERESIS = 3
 """Requests between two edits of a warm cache."""
 
-_LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
-
 
 @dataclass(frozen=True, slots=True)
 class MicrocompactSettings:
@@ -54,7 +53,8 @@ class MicrocompactSettings:
     tools: tuple[str, ...] = TOOLS
     """Names or patterns (`mcp__db__*`) of the tools whose results may go."""
     form: Form = "content"
-    life: CacheLife = "5m"
+    life: CacheLife | None = None
+    """How long the cache lives; None: as the session's newest request was charged."""
     time_based: bool = False
     """Clear all but the newest results after a long pause."""
     gap_minutes: int = 60
@@ -87,16 +87,7 @@ class _Look:
     """Responses in the whole history."""
     responses: int
     """Those of them that the model sees."""
-    to_come: int
-    """Requests that fit until automatic compaction."""
-
-    @property
-    def since_edit(self) -> int | None:
-        """Requests since the last edit; None where there was none since the last compaction."""
-        state = self.scene.state
-        edits = [r.at_request for r in state.replaced.values() if r.reason == "cleared"]
-        edits += [e.at_request for e in state.cache_edits]
-        return min((self.requests - at for at in edits if at <= self.requests), default=None)
+    outlook: Outlook
 
     def age(self, result: ToolResult) -> int:
         """For how many responses a result has been allowed to go; below 0: not yet."""
@@ -118,11 +109,17 @@ class Microcompact:
         """Time-based if that is on and the pause was long, else by the break-even rule."""
         if self.settings.form == "content" and not scene.may_edit:
             return self._nothing("an unfinished tool loop holds thinking")
-        look = _look(scene)
-        pause = _pause(look.messages, scene.now)
-        if self.settings.time_based and pause > timedelta(minutes=self.settings.gap_minutes):
-            return self._after_pause(look)
-        return self._break_even(look, cold=pause > _LIFE[self.settings.life])
+        since, life = pause(scene), self._life(scene)
+        if self.settings.time_based and since > timedelta(minutes=self.settings.gap_minutes):
+            return self._after_pause(_look(scene, life))
+        cold = since > LIFE[life]
+        since_edit = _since_edit(scene)
+        if since_edit is not None and since_edit < HYSTERESIS and not (cold or scene.forced):
+            return self._nothing(f"the last edit was {since_edit} requests ago")
+        return self._break_even(_look(scene, life), cold, since_edit)
+
+    def _life(self, scene: Scene) -> CacheLife:
+        return self.settings.life or cache_life(scene.messages)
 
     def _nothing(self, reason: str, found: Verdict | None = None) -> Plan:
         return Plan(self.name, reason=reason, verdict=found)
@@ -137,11 +134,9 @@ class Microcompact:
             return self._nothing(f"too little to clear: {freed_tokens} tokens")
         return self._planned(look, chosen, self._verdict(look, freed_tokens, 0, cold=True))
 
-    def _break_even(self, look: _Look, cold: bool) -> Plan:
-        forced, since_edit = look.scene.forced, look.since_edit
+    def _break_even(self, look: _Look, cold: bool, since_edit: int | None) -> Plan:
+        forced = look.scene.forced
         least = 1 if forced else MIN_COLD_TOKENS if cold else MIN_HOT_TOKENS
-        if since_edit is not None and since_edit < HYSTERESIS and not (cold or forced):
-            return self._nothing(f"the last edit was {since_edit} requests ago")
         candidates = self._oldest(look) if self.settings.form == "public" else self._eligible(look)
         new = [c for c in candidates if cold or forced or since_edit is None or c.age < since_edit]
         new_tokens = sum(c.freed_tokens for c in new)
@@ -219,10 +214,8 @@ class Microcompact:
 
     def _verdict(self, look: _Look, deleted_tokens: int, rest_tokens: int, cold: bool) -> Verdict:
         share = 0.0 if self.settings.form == "pinned" else 1.0
-        life = self.settings.life
-        return verdict(
-            look.scene.model, deleted_tokens, rest_tokens, look.to_come, cold=cold, life=life, rewritten_share=share
-        )
+        model, life = look.scene.model, self._life(look.scene)
+        return verdict(model, deleted_tokens, rest_tokens, look.outlook, cold=cold, life=life, rewritten_share=share)
 
     def _planned(self, look: _Look, chosen: Sequence[_Candidate], found: Verdict) -> Plan:
         if self.settings.form != "content":
@@ -238,7 +231,15 @@ class Microcompact:
         return replace(plan, tokens_freed=sum(look.tokens) - left_tokens)
 
 
-def _look(scene: Scene) -> _Look:
+def _since_edit(scene: Scene) -> int | None:
+    """Requests since the last edit; None where there was none since the last compaction."""
+    edits = [r.at_request for r in scene.state.replaced.values() if r.reason == "cleared"]
+    edits += [e.at_request for e in scene.state.cache_edits]
+    requests = sum(m.kind == "response" for m in scene.messages)
+    return min((requests - at for at in edits if at <= requests), default=None)
+
+
+def _look(scene: Scene, life: CacheLife) -> _Look:
     state = scene.state
     messages = scene.view().messages
     decided = state.cleared_on_server.union(state.replaced)
@@ -256,17 +257,8 @@ def _look(scene: Scene) -> _Look:
         decided | pointed,
         requests=sum(m.kind == "response" for m in scene.messages),
         responses=sum(m.kind == "response" for m in messages),
-        to_come=requests_to_come(scene.messages, context_tokens, scene.auto_threshold_tokens),
+        outlook=outlook(scene, context_tokens, life),
     )
-
-
-def _pause(messages: Sequence[Message], now: datetime | None) -> timedelta:
-    """How long ago the last response came; nothing where that is not known."""
-    last = next((m.timestamp for m in reversed(messages) if m.kind == "response"), "")
-    try:
-        return now - datetime.fromisoformat(last) if now else timedelta()
-    except (ValueError, TypeError):  # no timestamp, or one without a time zone
-        return timedelta()
 
 
 def _may_go(result: ToolResult, look: _Look) -> bool:

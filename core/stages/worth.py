@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.window import AUTO_BUFFER_TOKENS, levels
 from core.model import Message
 from core.stages.base import Scene
-from core.stages.verdict import Verdict, requests_to_come, verdict
-
-LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
-"""How long a prefix stays in the cache after the last request that used it."""
+from core.stages.verdict import LIFE, Outlook, Verdict, outlook_of, time_of, verdict
 
 
 def auto_threshold_tokens(scene: Scene) -> int:
@@ -32,16 +29,23 @@ def cache_life(messages: Sequence[Message]) -> CacheLife:
     return "1h" if newest and newest.cache_1h_tokens else "5m"
 
 
+def pause(scene: Scene) -> timedelta:
+    """How long ago the last response came; nothing where that is not known, or without a clock."""
+    last = next((m for m in reversed(scene.messages) if m.kind == "response"), None)
+    then = time_of(last) if last else None
+    if scene.now is None or scene.now.tzinfo is None or then is None:
+        return timedelta()
+    return scene.now - then
+
+
 def is_cold(scene: Scene) -> bool:
     """Whether the cache has gone since the last response; without a clock it has not."""
-    last = next((m.timestamp for m in reversed(scene.messages) if m.kind == "response"), "")
-    try:
-        then = datetime.fromisoformat(last)
-    except ValueError:
-        return False
-    if scene.now is None or (then.tzinfo is None) != (scene.now.tzinfo is None):
-        return False
-    return scene.now - then > LIFE[cache_life(scene.messages)]
+    return pause(scene) > LIFE[cache_life(scene.messages)]
+
+
+def outlook(scene: Scene, total_tokens: int, life: CacheLife) -> Outlook:
+    """What is likely to come in a session whose context has this size."""
+    return outlook_of(scene.messages, total_tokens, auto_threshold_tokens(scene), scene.overhead_tokens, life)
 
 
 def worth(scene: Scene, total_tokens: int, deleted_tokens: int, behind_tokens: int) -> Verdict:
@@ -49,7 +53,6 @@ def worth(scene: Scene, total_tokens: int, deleted_tokens: int, behind_tokens: i
 
     They are all taken as cached: what came after the newest request is little.
     """
-    left = total_tokens - deleted_tokens
-    requests = requests_to_come(scene.messages, left, auto_threshold_tokens(scene))
     life = cache_life(scene.messages)
-    return verdict(scene.model, deleted_tokens, behind_tokens, requests, cold=is_cold(scene), life=life)
+    ahead = outlook(scene, total_tokens, life)
+    return verdict(scene.model, deleted_tokens, behind_tokens, ahead, cold=is_cold(scene), life=life)

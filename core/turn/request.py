@@ -19,12 +19,12 @@ from core.model import JSON, Block, Message, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.microcompact import Form
 from core.stages.results import tool_results_of
+from core.stages.verdict import LIFE, time_of
 
 CONTEXT_BETA = "context-management-2025-06-27"
 """The API takes `context_management` only with this header."""
 MAX_TOKENS = 20_000
 """What a request leaves room for: the levels of a window count on it, and calls without streaming end near 21,000."""
-_LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
 _COUNTED = ("model", "system", "tools", "messages", "thinking", "tool_choice", "output_config", "context_management")
 _NO_MARK = ("thinking", "redacted_thinking", "cache_edits")
 
@@ -193,7 +193,7 @@ def _context_edits(scene: Scene, how: RequestOptions) -> list[JSON]:
     messages = scene.view().messages
     edits: list[JSON] = []
     if how.thinking is not None and how.edits != "content":
-        keep = _thinking_to_keep(messages, scene.now, _LIFE[how.message_life or "5m"])
+        keep = _thinking_to_keep(messages, scene.now, LIFE[how.message_life or "5m"])
         kept: JSON = "all" if keep is None else {"type": "thinking_turns", "value": keep}
         edits.append({"type": "clear_thinking_20251015", "keep": kept})
     if how.edits == "public" and (clear := _clear_tool_uses(messages, scene.state.cleared_on_server)):
@@ -210,7 +210,7 @@ def _thinking_to_keep(messages: Sequence[Message], now: datetime | None, life: t
     sent = now  # when the request behind the message was made: at its newest message, or now
     open_end = now is None
     for message in reversed(messages):
-        time = _time(message.timestamp)
+        time = time_of(message)
         if message.kind != "response":
             sent, open_end = (time, False) if open_end and time else (sent, open_end)
             continue
@@ -219,14 +219,6 @@ def _thinking_to_keep(messages: Sequence[Message], now: datetime | None, life: t
         since_pause += any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content)
         sent, open_end = time, True
     return None
-
-
-def _time(timestamp: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
 
 
 def _clear_tool_uses(messages: Sequence[Message], cleared: frozenset[str]) -> Block | None:
