@@ -24,7 +24,7 @@ from core.transcript.projects import session_file
 from tests.disk import compacted, messages, on_disk, rows, tree
 from tests.sessions import transcripts
 
-some = settings(max_examples=40)
+some = settings(max_examples=30)
 KEEPS = st.sampled_from((0, 50, 400, 2_000, 20_000))
 PLACES = st.booleans()
 """Whether in place."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import IdNotFound, InputError
+from core.model import JSON
 from core.service.history import MAX_SOURCES, output, outputs, search
 from core.service.session import Session, opened
 from core.testing import SESSION_ID, Transcript
@@ -274,3 +275,29 @@ def test_a_row_that_stands_twice_is_read_where_it_stands_last() -> None:
     with on_disk(made) as path, whole(path) as session:
         assert [output(session, line.id).text for line in outputs(session).outputs] == ["New"]
         assert rows(path)[0] != rows(path)[1]
+
+
+def test_a_stored_output_that_was_changed_gives_what_is_left_in_the_row() -> None:
+    made = Transcript().prompt("Look").use("Bash", "preview", command="x").answer("Done")
+    with on_disk(made) as path:
+        store = Store.beside(path)
+        stored = store.put(made.calls[0], "all of it")
+        with whole(path) as session:
+            assert output(session, made.calls[0]).text == "all of it"
+        stored.write_text("something", encoding="utf-8")
+        with whole(path) as session:
+            text = output(session, made.calls[0]).text
+        assert text.startswith("preview\n[")
+        assert "was changed since it was stored" in text
+
+
+def test_pictures_are_part_of_their_message_and_no_texts_of_their_own() -> None:
+    made = long_session().prompt("See")
+    picture: JSON = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    made.rows[0]["message"] = {"role": "user", "content": [picture, {"type": "text", "text": "What is this?"}]}
+    with on_disk(made) as path:
+        new = compacted(path, 30)
+        assert "image" in {body.kind for body in Store.beside(Path(new.output)).bodies()}
+        with whole(new.output) as session:
+            assert "image" not in {line.kind for line in outputs(session).outputs}
+            assert "What is this?" in output(session, str(made.rows[0]["uuid"])).text

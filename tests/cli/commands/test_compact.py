@@ -1,0 +1,305 @@
+"""`foldmark compact`."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import run
+from core.testing import SESSION_ID, Transcript
+from core.transcript.formats import find_format
+from tests.disk import messages, tree
+
+Capture = pytest.CaptureFixture[str]
+DATA = Path(__file__).parents[2] / "data"
+OTHER_ID = "22222222-2222-4222-8222-222222222222"
+
+
+def long_session(session_id: str = SESSION_ID, turns: int = 12, cwd: str = "/srv/app") -> Transcript:
+    made = Transcript(session_id, cwd=cwd)
+    for turn in range(turns):
+        made.prompt(f"Prompt {turn}: look at part {turn}. " * 10)
+        made.use("Read", f"line of part {turn}\n" * 400, file_path=f"part{turn}.py").answer(f"Part {turn} is fine.")
+    return made
+
+
+@pytest.fixture
+def project(scratch_home: Path) -> Path:
+    """A project folder with two sessions, of which one has grown long."""
+    folder = scratch_home / ".claude" / "projects" / "-srv-app"
+    long_session().write(folder / f"{SESSION_ID}.jsonl")
+    Transcript(OTHER_ID).prompt("Hello").answer("Hi.").write(folder / f"{OTHER_ID}.jsonl")
+    return folder
+
+
+def compact(capsys: Capture, *args: str, code: int = 0) -> Any:
+    """What the command says as JSON: one document, or one for each session."""
+    assert run(["compact", *args, "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    lines = [json.loads(line) for line in captured.out.splitlines()]
+    return lines[0] if len(lines) == 1 else lines
+
+
+def test_a_person_sees_before_and_after_and_how_to_go_on(project: Path, capsys: Capture) -> None:
+    assert run(["compact", SESSION_ID[:4], "--keep", "1000"]) == 0
+    out = capsys.readouterr().out
+
+    new = next(path for path in project.glob("*.jsonl") if path.stem not in (SESSION_ID, OTHER_ID))
+    assert out.startswith("Prompt 0: look at part 0.")
+    assert "before  █" in out
+    assert "% saved); " in out
+    assert f"written: {new}" in out
+    assert f"claude --resume {new.stem}" in out
+    assert f"foldmark undo {new.stem}" in out
+    assert run(["undo", new.stem]) == 0
+    assert {path.stem for path in project.iterdir()} == {SESSION_ID, OTHER_ID}
+
+
+def test_a_program_gets_one_document(project: Path, capsys: Capture) -> None:
+    result = compact(capsys, SESSION_ID, "--keep", "1000")
+
+    assert result["changed"] is True
+    assert result["source"]["id"] == SESSION_ID
+    assert result["loss"]["gone"] == 0
+    assert Path(result["output"]).parent == project
+    assert messages(result["output"])[0].kind == "summary"
+
+
+def test_what_lies_outside_the_clients_folder_is_named_by_its_path(tmp_path: Path, capsys: Capture) -> None:
+    path = long_session().write(tmp_path / "my sessions" / "a.jsonl")
+    assert run(["compact", str(path)]) == 0
+    out = capsys.readouterr().out
+
+    (new,) = set(path.parent.glob("*.jsonl")) - {path}
+    assert f"foldmark undo '{new}'" in out
+    assert f"claude --resume '{new}'" in out
+
+
+def test_there_is_nothing_to_do(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    before = tree(project)
+    assert run(["compact", OTHER_ID]) == 0
+    assert "nothing written: all of it is within what is kept" in capsys.readouterr().out
+
+    for name, data in (("empty", b""), ("metadata", (DATA / "cases" / "boundary-6.jsonl").read_bytes())):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(data)
+        for more in ((), ("--in-place",), ("--keep", "0")):
+            result = compact(capsys, str(path), *more)
+            assert (result["changed"], result["how"]) == (False, "none")
+        assert path.read_bytes() == data
+    assert tree(project) == before
+
+
+def test_a_second_run_changes_nothing(project: Path, capsys: Capture) -> None:
+    first = compact(capsys, SESSION_ID, "--keep", "500")
+    before = tree(project)
+    for name in (SESSION_ID, first["session_id"]):
+        assert compact(capsys, name, "--keep", "500")["changed"] is False
+    assert tree(project) == before
+
+
+def test_in_place_and_back(project: Path, capsys: Capture) -> None:
+    path = project / f"{SESSION_ID}.jsonl"
+    before = path.read_bytes()
+    assert run(["compact", SESSION_ID, "--in-place", "--keep", "500"]) == 0
+    assert f"claude --resume {SESSION_ID}" in capsys.readouterr().out
+    assert path.read_bytes().startswith(before)
+    assert messages(path)[0].kind == "summary"
+
+    assert run(["undo", SESSION_ID]) == 0
+    assert path.read_bytes() == before
+
+
+def test_a_dry_run_writes_nothing_and_shows_what_would_be(project: Path, capsys: Capture, scratch_home: Path) -> None:
+    before = tree(scratch_home)
+    assert run(["compact", SESSION_ID, "--dry-run", "--in-place"]) == 0
+    out = capsys.readouterr().out
+    assert "nothing written: dry run" in out
+    assert "after " in out
+    assert "resume" not in out
+    assert tree(scratch_home) == before
+
+
+def test_many_sessions_are_one_line_each(project: Path, capsys: Capture) -> None:
+    long_session("33333333-3333-4333-8333-333333333333").write(project / "33333333-3333-4333-8333-333333333333.jsonl")
+    assert run(["compact", str(project), "--keep", "500", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("nothing written" in line for line in lines) == 3
+    assert sum("saved" in line for line in lines) == 2
+
+    results = compact(capsys, str(project), "--keep", "500")
+    assert sorted((r["source"]["id"][0], r["changed"]) for r in results) == [("1", True), ("2", False), ("3", True)]
+
+
+def test_two_jobs_do_the_same_as_one(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    long_session("33333333-3333-4333-8333-333333333333").write(project / "33333333-3333-4333-8333-333333333333.jsonl")
+    (project / "broken.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
+    one = compact(capsys, str(project), "--out", str(tmp_path / "one"), code=1)
+    two = compact(capsys, str(project), "--out", str(tmp_path / "two"), "--jobs", "2", code=1)
+
+    assert json.dumps(one).replace("/one/", "/two/") == json.dumps(two)
+    assert [*tree(tmp_path / "one")] == [*tree(tmp_path / "two")]
+
+
+def test_one_that_fails_does_not_end_the_others(project: Path, capsys: Capture) -> None:
+    (project / "broken.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
+    results = compact(capsys, str(project), code=1)
+    failed = [r for r in results if "error" in r]
+    assert [(r["source"], r["error"]["kind"]) for r in failed] == [(str(project / "broken.jsonl"), "UnknownFormat")]
+    assert any(r.get("changed") for r in results)
+
+    assert run(["compact", str(project)]) == 1
+    captured = capsys.readouterr()
+    assert "broken.jsonl: error: this is no conversation" in captured.err
+    assert "nothing written: the same compaction was written before" in captured.out
+
+
+def test_not_even_a_fault_ends_the_others(project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, *_: object) -> None:
+        raise ZeroDivisionError(name)
+
+    monkeypatch.setattr("core.service.session.find_format", lambda p: fail(p) if p.stem == OTHER_ID else find_format(p))
+    results = compact(capsys, str(project), code=1)
+    assert ["error" in r for r in results].count(True) == 1
+    assert next(r for r in results if "error" in r)["error"]["kind"] == "ZeroDivisionError"
+
+
+def test_small_and_busy_sessions_are_left_alone(project: Path, capsys: Capture) -> None:
+    assert "no more than 900000 tokens" in compact(capsys, SESSION_ID, "--if-over", "900000")["reason"]
+    assert "a short time ago" in compact(capsys, SESSION_ID, "--idle", "50m")["reason"]
+    os.utime(project / f"{SESSION_ID}.jsonl", (0, 0))
+    assert compact(capsys, SESSION_ID, "--idle", "2d", "--if-over", "20000")["changed"] is True
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["compact"],
+        ["compact", "no-such-session"],
+        ["compact", SESSION_ID, "--in-place", "--out", "x"],
+        ["compact", SESSION_ID, "--keep", "-1"],
+        ["compact", SESSION_ID, "--idle", "soon"],
+        ["compact", SESSION_ID, "--jobs", "0"],
+        ["compact", SESSION_ID, "--summarizer", "nobody"],
+        ["compact", "-"],
+        ["compact", "-", "--in-place"],
+    ],
+)
+def test_wrong_usage_is_exit_code_2(project: Path, capsys: Capture, args: list[str]) -> None:
+    before = tree(project)
+    assert run(args) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert run([*args, "--json"]) == 2
+    assert "error" in json.loads(capsys.readouterr().out)
+    assert tree(project) == before
+
+
+def test_several_sessions_that_answer_to_a_name_are_listed_and_none_is_touched(project: Path, capsys: Capture) -> None:
+    Transcript().prompt("Twin").write(project.parent / "-srv-other" / f"{SESSION_ID}.jsonl")
+    before = tree(project.parent)
+    assert run(["compact", SESSION_ID]) == 2
+    err = capsys.readouterr().err
+    assert "-srv-app" in err
+    assert "-srv-other" in err
+    assert tree(project.parent) == before
+
+
+def test_the_folder_that_a_session_ran_in_may_be_gone(project: Path, capsys: Capture) -> None:
+    gone = "33333333-3333-4333-8333-333333333333"
+    long_session(gone, cwd="/deleted/folder").write(project.parent / "-deleted-folder" / f"{gone}.jsonl")
+    result = compact(capsys, gone[:6])
+    assert result["changed"] is True
+    assert result["restored"] == []
+    assert Path(result["output"]).name == f"{result['session_id']}.jsonl"
+
+
+def test_unknown_content_is_refused_by_name_and_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"hello": "world"}\n', encoding="utf-8")
+    assert run(["compact", str(path)]) == 1
+    assert "error: this is no conversation of a client that Foldmark knows" in capsys.readouterr().err
+    assert [*tree(tmp_path)] == ["chat.jsonl"]
+
+
+def test_another_clients_file_is_named_when_it_cannot_be_changed_in_place(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "rollout.jsonl"
+    path.write_bytes((DATA / "foreign" / "codex" / "sample.jsonl").read_bytes())
+    before = tree(tmp_path)
+    assert run(["compact", str(path), "--in-place"]) == 1
+    assert "rollout.jsonl is not a Claude Code transcript" in capsys.readouterr().err
+    assert tree(tmp_path) == before
+
+
+def test_another_clients_file_is_not_said_to_be_resumed(tmp_path: Path, capsys: Capture) -> None:
+    turns = [{"role": r, "content": f"{r} {n} " * 200} for n in range(30) for r in ("user", "assistant")]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps({"messages": turns}), encoding="utf-8")
+    assert run(["compact", str(path), "--keep", "1000"]) == 0
+    out = capsys.readouterr().out
+    assert "written: " in out
+    assert "claude" not in out
+
+    result = compact(capsys, str(path), "--keep", "1000", "--markdown")
+    assert result["output"].endswith(".md")
+
+
+def test_standard_input_needs_a_folder(
+    project: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stdin(io.TextIOWrapper):
+        def isatty(self) -> bool:
+            return False
+
+    def pipe() -> None:
+        monkeypatch.setattr(sys, "stdin", Stdin(io.BytesIO(long_session().data())))
+
+    pipe()
+    assert compact(capsys, "-", "--dry-run")["reason"] == "dry run"
+    pipe()
+    result = compact(capsys, "-", "--out", str(tmp_path / "out"))
+    assert messages(result["output"])[0].kind == "summary"
+    # the only copy is not removed
+    assert run(["undo", result["output"]]) == 1
+    assert "this is the only copy" in capsys.readouterr().err
+
+
+def test_files_that_come_back_are_named(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "part3.py").write_text("x", encoding="utf-8")
+    path = long_session(cwd=str(app)).write(tmp_path / "a.jsonl")
+    assert run(["compact", str(path), "--keep", "0"]) == 0
+    assert "read again from disk: part3.py" not in capsys.readouterr().out  # five newer ones are gone
+    (app / "part11.py").write_text("x", encoding="utf-8")
+    assert run(["compact", str(path), "--keep", "10"]) == 0
+    assert "read again from disk: part11.py" in capsys.readouterr().out
+
+
+def test_settings_choose_what_the_command_line_does_not(
+    project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLDMARK_KEEP_TOKENS", "0")
+    assert compact(capsys, SESSION_ID, "--dry-run")["loss"]["kept"] == 0
+    assert compact(capsys, SESSION_ID, "--dry-run", "--keep", "2000")["loss"]["kept"] > 0
+
+
+def test_a_folder_that_refuses_is_named(project: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    before = tree(project)
+    assert run(["compact", SESSION_ID, "--out", str(tmp_path / "file" / "below")]) == 1
+    assert str(tmp_path / "file") in capsys.readouterr().err
+    assert tree(project) == before
+
+
+def test_titles_cannot_steer_the_terminal(project: Path, capsys: Capture) -> None:
+    made = long_session().beside("custom-title", customTitle="\x1b[2Jgone")
+    made.write(project / f"{SESSION_ID}.jsonl")
+    assert run(["compact", SESSION_ID]) == 0
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,0 +1,275 @@
+"""`foldmark context`, `view`, `output`, `search`, `undo`, `doctor`: the commands that show, and the way back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.main import run
+from core.testing import SESSION_ID, Transcript
+
+Capture = pytest.CaptureFixture[str]
+DATA = Path(__file__).parents[2] / "data"
+
+
+@pytest.fixture
+def made(scratch_home: Path) -> Transcript:
+    """A session with all that there is to show."""
+    session = Transcript().prompt("Find the needle.").use("Grep", "hay\nthe Needle\nhay\n\x1b[31mred", pattern="needle")
+    session.answer("It is on line 2.", thinking="Hm.").beside("custom-title", customTitle="Needles\x1b[2J")
+    session.write(scratch_home / ".claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    return session
+
+
+def text(capsys: Capture, *args: str) -> str:
+    assert run(args) == 0
+    return capsys.readouterr().out
+
+
+def document(capsys: Capture, *args: str) -> Any:
+    assert run([*args, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+# context
+
+
+def test_context_shows_kinds_tools_and_the_largest_parts(made: Transcript, capsys: Capture) -> None:
+    out = text(capsys, "context", SESSION_ID)
+
+    for shown in (
+        "Needles",
+        "system prompt, tools, memory files",
+        "there is room",
+        "as the API counted",
+        "the next request",
+    ):
+        assert shown in out
+    assert "\x1b" not in out
+    assert made.calls[0] in out
+    assert "Grep" in out
+
+
+def test_context_has_stable_keys(made: Transcript, capsys: Capture) -> None:
+    found = document(capsys, "context", SESSION_ID)
+
+    assert found["session"] == {**found["session"], "id": SESSION_ID, "format": "claude-code"}
+    assert {*found["tokens"]} == {"total", "source", "tail", "margin"}
+    assert {"size", "effective", "auto_threshold", "warning", "error", "blocking", "state"} <= {*found["window"]}
+    assert {"by_kind", "by_tool", "largest", "messages", "boundaries"} <= {*found}
+
+
+def test_context_of_a_session_without_usage_is_an_estimate(tmp_path: Path, capsys: Capture) -> None:
+    path = Transcript(model="claude-next-9").prompt("Hello").write(tmp_path / "a.jsonl")
+    out = text(capsys, "context", str(path), "--window", "50000")
+    assert "estimated, ±" in out
+    assert "of 50.0k tokens" in out
+    assert "the next request costs" not in out
+    empty = tmp_path / "b.jsonl"
+    empty.write_bytes(b"")
+    assert "The largest parts" not in text(capsys, "context", str(empty))
+
+
+# view
+
+
+def test_view_prints_the_messages_as_the_model_gets_them(made: Transcript, capsys: Capture) -> None:
+    out = text(capsys, "view", SESSION_ID)
+
+    assert out.startswith("── user \nFind the needle.\n\n── assistant \n")
+    assert f'[call {made.calls[0]}] Grep {{"pattern": "needle"}}' in out
+    assert f"[result of {made.calls[0]}]\nhay\nthe Needle\nhay\n" in out
+    assert "Hm.\nIt is on line 2." in out
+    assert "\x1b" not in out
+
+
+def test_view_as_json_is_what_the_api_takes(made: Transcript, capsys: Capture) -> None:
+    found = document(capsys, "view", SESSION_ID)
+
+    assert [m["role"] for m in found["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert found["messages"][0]["content"] == [{"type": "text", "text": "Find the needle."}]
+    assert found["report"] == []
+
+
+def test_view_shows_errors_pictures_and_lists(tmp_path: Path, capsys: Capture) -> None:
+    picture: Any = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    session = Transcript().prompt("Look").call("Read", "Bash").result([{"type": "text", "text": "one"}, picture, "odd"])
+    session.result(None, session.calls[0], error=True)
+    out = text(capsys, "view", str(session.write(tmp_path / "a.jsonl")))
+    assert f"[result of {session.calls[1]}]\none\n[image]\n" in out
+    assert f"[result of {session.calls[0]}, an error]\n\n" in out
+
+
+def test_view_depends_on_the_version_of_the_client(tmp_path: Path, capsys: Capture) -> None:
+    session = Transcript().prompt("Go").attachment("queued_command", "More", role="user").answer("Done")
+    path = str(session.write(tmp_path / "a.jsonl"))
+    assert "More" in text(capsys, "view", path)
+    assert "More" not in text(capsys, "view", path, "--client", "2.1.197")
+
+
+def test_view_of_metadata_alone_is_empty_and_damage_is_reported_beside_it(tmp_path: Path, capsys: Capture) -> None:
+    assert text(capsys, "view", str(DATA / "cases" / "boundary-6.jsonl")) == ""
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(Transcript().prompt("One").data() + b'{"type":"user","uuid":"x"')
+    assert run(["view", str(path)]) == 0
+    captured = capsys.readouterr()
+    assert captured.err != ""
+    assert "One" in captured.out
+
+
+def test_a_file_of_several_conversations_needs_a_pick(capsys: Capture) -> None:
+    path = str(DATA / "foreign" / "claude-ai-export" / "conversations.json")
+    assert run(["view", path]) == 2
+    assert "Name one by its id" in capsys.readouterr().err
+    assert text(capsys, "view", path, "--pick", "1") != ""
+
+
+def test_an_unknown_format_is_an_error_and_no_empty_view(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"x": 1}\n', encoding="utf-8")
+    for command in ("view", "context", "output"):
+        assert run([command, str(path)]) == 1
+        assert "error: this is no conversation" in capsys.readouterr().err
+        assert run([command, str(path), "--json"]) == 1
+        assert json.loads(capsys.readouterr().out)["error"]["kind"] == "UnknownFormat"
+
+
+# colours
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_colours_are_for_terminals_that_want_them(
+    made: Transcript, capsys: Capture, monkeypatch: pytest.MonkeyPatch, wanted: bool
+) -> None:
+    if not wanted:
+        monkeypatch.setenv("NO_COLOR", "1")
+    else:
+        monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    out = text(capsys, "view", SESSION_ID)
+    assert ("\x1b[" in out) is wanted
+    assert "the Needle" in out
+
+
+# output and search
+
+
+def test_output_lists_ids_and_prints_one(made: Transcript, capsys: Capture) -> None:
+    listed = text(capsys, "output", SESSION_ID)
+    assert listed.splitlines()[0].split() == ["ID", "KIND", "TOOL", "WHERE"]
+    assert made.calls[0] in listed
+    assert text(capsys, "output", SESSION_ID, made.calls[0]) == "hay\nthe Needle\nhay\n [31mred\n"
+    assert [o["kind"] for o in document(capsys, "output", SESSION_ID)["outputs"]].count("result") == 1
+    found = document(capsys, "output", SESSION_ID, made.calls[0])
+    assert found["text"].endswith("\x1b[31mred")
+    assert (found["kind"], found["name"], found["where"]) == ("result", "Grep", "active")
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"), [("2:2", "the Needle"), ("2:3", "the Needle\nhay"), (":1", "hay"), ("3:", "hay\n [31mred")]
+)
+def test_output_prints_lines(made: Transcript, capsys: Capture, lines: str, expected: str) -> None:
+    assert text(capsys, "output", SESSION_ID, made.calls[0], "--lines", lines) == expected + "\n"
+
+
+def test_output_prints_the_lines_that_match(made: Transcript, capsys: Capture) -> None:
+    assert text(capsys, "output", SESSION_ID, made.calls[0], "--grep", "^h") == "1: hay\n3: hay\n"
+
+
+def test_output_says_what_is_wrong(made: Transcript, capsys: Capture) -> None:
+    assert run(["output", SESSION_ID, "nothing"]) == 2
+    assert "error: nothing has the id nothing" in capsys.readouterr().err
+    assert run(["output", SESSION_ID, made.calls[0], "--lines", "two"]) == 2
+    assert run(["output", SESSION_ID, made.calls[0], "--grep", "("]) == 1
+
+
+def test_an_output_whose_file_is_gone_gives_what_is_left(capsys: Capture) -> None:
+    out = text(capsys, "output", str(DATA / "cases" / "persist-1.jsonl"), "toolu_m")
+    assert "Preview (first 2KB):" in out
+    assert "toolu_m: the stored output toolu_m.txt is gone" in out
+
+
+def test_search_prints_where_each_line_is(made: Transcript, capsys: Capture) -> None:
+    out = text(capsys, "search", SESSION_ID, "NEEDLE")
+    assert f"{made.calls[0]}:2 (Grep active)  the Needle" in out
+    assert len(out.splitlines()) == 3
+    assert [h["line"] for h in document(capsys, "search", SESSION_ID, "ne{2}", "--regex")["hits"]] == [1, 2]
+
+
+def test_search_tells_when_there_is_more_or_nothing(made: Transcript, capsys: Capture) -> None:
+    assert run(["search", SESSION_ID, "needle", "--limit", "1"]) == 0
+    assert "--limit shows more" in capsys.readouterr().err
+    assert run(["search", SESSION_ID, "straw"]) == 0
+    assert capsys.readouterr() == ("", "not found\n")
+
+
+def test_search_and_output_find_what_a_compaction_took_out(
+    made: Transcript, scratch_home: Path, capsys: Capture
+) -> None:
+    made.prompt("More " * 9_000).answer("Done.")
+    made.write(scratch_home / ".claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    new = document(capsys, "compact", SESSION_ID, "--keep", "0")["session_id"]
+    assert made.calls[0] in {h["id"] for h in document(capsys, "search", new, "the needle")["hits"]}
+    assert text(capsys, "output", new, made.calls[0], "--lines", "2:2") == "the Needle\n"
+
+
+# undo
+
+
+def test_undo_removes_a_new_session_and_says_so(made: Transcript, scratch_home: Path, capsys: Capture) -> None:
+    made.prompt("More " * 9_000).answer("Done.")
+    path = made.write(scratch_home / ".claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    result = document(capsys, "compact", SESSION_ID, "--keep", "0")
+    out = text(capsys, "undo", result["session_id"])
+    assert out == f"removed: {result['output']}\nits source is as it was: {path}\n"
+    assert [*path.parent.iterdir()] == [path]
+
+    before = path.read_bytes()
+    document(capsys, "compact", SESSION_ID, "--keep", "0", "--in-place")
+    assert text(capsys, "undo", SESSION_ID) == f"taken back: compact of {path}\n"
+    assert path.read_bytes() == before
+    document(capsys, "compact", SESSION_ID, "--keep", "0", "--in-place")
+    assert document(capsys, "undo", SESSION_ID) == {
+        "path": str(path),
+        "op": "compact",
+        "removed": False,
+        "source": str(path),
+    }
+
+
+def test_where_nothing_was_done_there_is_nothing_to_undo(made: Transcript, capsys: Capture) -> None:
+    assert run(["undo", SESSION_ID]) == 1
+    assert "holds nothing that Foldmark wrote" in capsys.readouterr().err
+    assert run(["undo", str(DATA / "foreign" / "messages-api" / "request.json")]) == 1
+
+
+# doctor
+
+
+def test_doctor_shows_checks_and_settings(made: Transcript, capsys: Capture) -> None:
+    out = text(capsys, "doctor")
+    assert "✓ transcripts: 1 sessions in" in out
+    assert "keep_tokens" in out
+    found = document(capsys, "doctor")
+    assert found["ok"] is True
+    assert "keep_tokens" in {line["name"] for line in found["settings"]}
+
+
+def test_doctor_fails_when_something_has_to_be_put_right(
+    made: Transcript, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models.json").write_text("{", encoding="utf-8")
+    monkeypatch.setenv("FOLDMARK_MODELS_FILE", str(tmp_path / "models.json"))
+    assert run(["doctor"]) == 1
+    assert "✗ model table: " in capsys.readouterr().out
+    assert run(["doctor", "--json"]) == 1
+
+
+def test_doctor_gives_advice(capsys: Capture) -> None:
+    out = text(capsys, "doctor")
+    assert "· transcripts: " in out
+    assert "  set CLAUDE_CONFIG_DIR" in out
