@@ -7,6 +7,7 @@ applies it to the messages.  Both are deterministic, so a resumed session builds
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -184,7 +185,8 @@ def _after(state: State, decision: Decision) -> State:
 class Projected:
     """The messages that the model sees, and from which of them on they are not what they were (None: unchanged).
 
-    Thinking from there on is bound to a prefix that is gone, and is left out.
+    Thinking behind a change is bound to a prefix that is gone, and is left out, but for that of responses that came
+    after the change was decided.
     """
 
     messages: tuple[Message, ...]
@@ -198,6 +200,7 @@ def project(messages: Sequence[Message], state: State) -> Projected:
     out: list[Message] = []
     changed_from: int | None = None
     placed: set[str] = set()
+    responses, bound = 0, 0.0
     for message in messages:
         owner = stands_in.get(message.uuid)
         if owner is None:
@@ -207,10 +210,20 @@ def project(messages: Sequence[Message], state: State) -> Projected:
         else:
             placed.add(owner.id)
             new = owner
-        if new is not message and changed_from is None:
-            changed_from = len(out)
-        out.append(new if changed_from is None else _without_thinking(new))
+        if new is not message:
+            changed_from = len(out) if changed_from is None else changed_from
+            bound = max(bound, _decided_after(message, replaced, state.media) if owner is None else math.inf)
+        out.append(_without_thinking(new) if responses < bound else new)
+        responses += message.kind == "response"
     return Projected(tuple(m for m in out if m.content), changed_from)
+
+
+def _decided_after(message: Message, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> float:
+    """How many responses there were when the message was changed: what they thought is bound to what it was before."""
+    calls = [str(b.get("tool_use_id")) for b in tool_results(message)]
+    decided = [replaced[call].at_request for call in calls if call in replaced]
+    known = all(decided) and not any(owner in media for owner in (message.uuid, *calls))
+    return max(decided) if known else math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from msgspec.structs import replace as replace_fields
+
 from core.context.projection import Decision, MediaReplaced, Replaced
 from core.errors import FoldmarkError
 from core.model import Message
@@ -82,6 +84,11 @@ def plan_edits(
         reason = f"{len(edits) - len(made)} of {len(edits)} stay: it would cost more than it saves"
     plan = Plan(stage, decisions, tuple(bodies.values()), reason=reason, verdict=verdict)
     return replace(plan, tokens_freed=freed_tokens(scene, plan))
+
+
+def _dated(decision: Replaced | MediaReplaced, requests: int) -> Decision:
+    """The decision with when it was made: what is thought after it stays valid."""
+    return replace_fields(decision, at_request=requests) if isinstance(decision, Replaced) else decision
 
 
 def freed_tokens(scene: Scene, plan: Plan) -> int:

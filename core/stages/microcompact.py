@@ -16,6 +16,7 @@ from core.context.projection import CacheEdited, Replaced
 from core.context.tokens.cost import CacheLife
 from core.model import Block, Message
 from core.stages.base import Plan, Scene, Stored, applied
+from core.stages.edits import editable_from
 from core.stages.results import ToolResult, named_by, tool_results_of
 from core.stages.verdict import LIFE, Outlook, Verdict, verdict
 from core.stages.worth import cache_life, outlook, pause
@@ -87,6 +88,8 @@ class _Look:
     """Responses in the whole history."""
     responses: int
     """Those of them that the model sees."""
+    editable_from: int
+    """The first message that may be changed."""
     outlook: Outlook
 
     def age(self, result: ToolResult) -> int:
@@ -107,22 +110,47 @@ class Microcompact:
 
     def plan(self, scene: Scene) -> Plan:
         """Time-based if that is on and the pause was long, else by the break-even rule."""
-        if self.settings.form == "content" and not scene.may_edit:
-            return self._nothing("an unfinished tool loop holds thinking")
         since, life = pause(scene), self._life(scene)
         if self.settings.time_based and since > timedelta(minutes=self.settings.gap_minutes):
-            return self._after_pause(_look(scene, life))
+            return self._after_pause(self._look(scene, life))
         cold = since > LIFE[life]
         since_edit = _since_edit(scene)
         if since_edit is not None and since_edit < HYSTERESIS and not (cold or scene.forced):
             return self._nothing(f"the last edit was {since_edit} requests ago")
-        return self._break_even(_look(scene, life), cold, since_edit)
+        return self._break_even(self._look(scene, life), cold, since_edit)
 
     def _life(self, scene: Scene) -> CacheLife:
         return self.settings.life or cache_life(scene.messages)
 
     def _nothing(self, reason: str, found: Verdict | None = None) -> Plan:
         return Plan(self.name, reason=reason, verdict=found)
+
+    def _too_little(self, look: _Look, tokens: int) -> Plan:
+        where = " behind the thinking of an unfinished tool loop" if look.editable_from else ""
+        return self._nothing(f"too little to clear{where}: {tokens} tokens")
+
+    def _look(self, scene: Scene, life: CacheLife) -> _Look:
+        """What is in front of the last thinking of an unfinished tool loop is out of reach for edits of the content."""
+        state = scene.state
+        messages = scene.view().messages
+        decided = state.cleared_on_server.union(state.replaced)
+        results = tuple(tool_results_of(messages, decided))
+        pointed = {r.leans_on for r in state.replaced.values()}
+        tokens = scene.tokens(messages)
+        hidden = state.cleared_on_server
+        hidden_tokens = sum(scene.block_tokens([r.block]) for r in results if r.id in hidden)
+        context_tokens = scene.overhead_tokens + sum(tokens) - hidden_tokens
+        return _Look(
+            scene,
+            messages,
+            tokens,
+            results,
+            decided | pointed,
+            requests=sum(m.kind == "response" for m in scene.messages),
+            responses=sum(m.kind == "response" for m in messages),
+            editable_from=editable_from(scene, messages) if self.settings.form == "content" else 0,
+            outlook=outlook(scene, context_tokens, life),
+        )
 
     def _after_pause(self, look: _Look) -> Plan:
         """All but the newest, however small the gain of each: the cache is gone anyway."""
@@ -131,7 +159,7 @@ class Microcompact:
         chosen = [c for c in (_candidate(look, r) for r in old) if c.freed_tokens > 0]
         freed_tokens = sum(c.freed_tokens for c in chosen)
         if not chosen or (freed_tokens < MIN_COLD_TOKENS and not look.scene.forced):
-            return self._nothing(f"too little to clear: {freed_tokens} tokens")
+            return self._too_little(look, freed_tokens)
         return self._planned(look, chosen, self._verdict(look, freed_tokens, 0, cold=True))
 
     def _break_even(self, look: _Look, cold: bool, since_edit: int | None) -> Plan:
@@ -141,7 +169,7 @@ class Microcompact:
         new = [c for c in candidates if cold or forced or since_edit is None or c.age < since_edit]
         new_tokens = sum(c.freed_tokens for c in new)
         if new_tokens < least:
-            return self._nothing(f"too little to clear: {new_tokens} tokens that were not there at the last edit")
+            return self._too_little(look, new_tokens)
         chosen, found = self._best(look, candidates, least, cold)
         if not found.pays and not forced:
             return self._nothing("it would cost more than it saves", found)
@@ -239,32 +267,16 @@ def _since_edit(scene: Scene) -> int | None:
     return min((requests - at for at in edits if at <= requests), default=None)
 
 
-def _look(scene: Scene, life: CacheLife) -> _Look:
-    state = scene.state
-    messages = scene.view().messages
-    decided = state.cleared_on_server.union(state.replaced)
-    results = tuple(tool_results_of(messages, decided))
-    pointed = {r.leans_on for r in state.replaced.values()}
-    tokens = scene.tokens(messages)
-    hidden = state.cleared_on_server
-    hidden_tokens = sum(scene.block_tokens([r.block]) for r in results if r.id in hidden)
-    context_tokens = scene.overhead_tokens + sum(tokens) - hidden_tokens
-    return _Look(
-        scene,
-        messages,
-        tokens,
-        results,
-        decided | pointed,
-        requests=sum(m.kind == "response" for m in scene.messages),
-        responses=sum(m.kind == "response" for m in messages),
-        outlook=outlook(scene, context_tokens, life),
-    )
-
-
 def _may_go(result: ToolResult, look: _Look) -> bool:
     """Whether nothing is lost: it is text, long enough, no unsolved error, no instructions, and not decided about."""
     unsolved = result.is_error and result.repeated_at is None
-    stays = result.has_media or result.is_instruction or unsolved or result.id in look.settled
+    stays = (
+        result.at < look.editable_from
+        or result.has_media
+        or result.is_instruction
+        or unsolved
+        or result.id in look.settled
+    )
     return not stays and result.chars >= MIN_CHARS
 
 
