@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -18,8 +19,11 @@ from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
 from core.model import JSON
 from core.service.compact import CompactResult, Guards, Target, compact
+from core.service.micro import micro
 from core.service.session import CLAUDE_CODE
+from core.service.stages import StageSettings
 from core.settings import Settings
+from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers import AUTO, SUMMARIZERS, make
 from core.transcript.projects import SessionFile
 
@@ -45,6 +49,14 @@ class Span(click.ParamType[float]):
 @click.command(short_help="Write a shorter session that the client resumes.")
 @click.argument("sessions", nargs=-1, required=True)
 @click.option(
+    "--how",
+    type=click.Choice(["full", "micro"]),
+    default="full",
+    show_default=True,
+    help="full: a summary stands for old history.  micro: only large and old tool results give way.",
+)
+@click.option("--force", is_flag=True, help="micro: also where rewriting the cache costs more than it saves.")
+@click.option(
     "--keep", "keep_tokens", type=click.IntRange(min=0), metavar="TOKENS", help="Kept word for word at the end."
 )
 @click.option("--instructions", default="", metavar="TEXT", help="What the summary should pay attention to.")
@@ -63,6 +75,8 @@ class Span(click.ParamType[float]):
 def command(
     ctx: click.Context,
     sessions: tuple[str, ...],
+    how: str,
+    force: bool,
     keep_tokens: int | None,
     instructions: str,
     summarizer: str | None,
@@ -89,7 +103,9 @@ def command(
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
     files = options.find_all(ctx, sessions, settings.claude_dir)
-    work = [_Job(file, settings.summarizer, chosen, target, guards, settings.models_file) for file in files]
+    known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
+    budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
+    work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget) for file in files]
     failed = 0
     with ui.progress("compacting", len(work)) as step:
         for job, outcome in _outcomes(work, jobs):
@@ -109,15 +125,20 @@ class _Job:
     """One transcript to compact, in this process or another."""
 
     file: SessionFile
+    how: str
     summarizer: str
     chosen: Options
     target: Target
     guards: Guards
-    models_file: Path | None
+    known: StageSettings
+    budget: ToolBudgetSettings
 
     def __call__(self) -> CompactResult | Exception:
+        models_file = self.known.models_file
         try:
-            return compact(self.file, make(self.summarizer), self.chosen, self.target, self.guards, self.models_file)
+            if self.how == "micro":
+                return micro(self.file, self.target, self.known, self.budget, self.guards)
+            return compact(self.file, make(self.summarizer), self.chosen, self.target, self.guards, models_file)
         except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
             return error
 
@@ -161,9 +182,13 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     click.echo(f"{name}\n")
     click.echo(f"before  {ui.meter(result.tokens_before, result.tokens_before)}  {ui.tokens(result.tokens_before)}")
     click.echo(f"after   {ui.meter(result.tokens_after, result.tokens_before)}  {ui.tokens(result.tokens_after)}\n")
-    click.echo(
-        f"{saved}; {result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
-    )
+    if result.how == "full":
+        saved += f"; {result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
+    else:
+        saved += "; all messages stay, large and old tool results are shortened and stored whole"
+    click.echo(saved)
+    for verdict in result.verdicts:
+        click.echo(f"on the prompt cache: {verdict}")
     if result.restored:
         click.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
     if result.changed:

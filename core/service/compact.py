@@ -90,6 +90,8 @@ class CompactResult(Result):
     loss: Loss
     restored: list[str]
     """The files whose content, as it is on disk now, the model gets again."""
+    verdicts: tuple[str, ...] = ()
+    """What rewriting the prompt cache costs and what sending less saves, in words."""
     changed: bool
     reason: str
 

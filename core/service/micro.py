@@ -1,0 +1,62 @@
+"""The cheap way to make room: large and old tool results give way, no message goes, no summary is written."""
+
+from __future__ import annotations
+
+from core.service.compact import NO_GUARDS, CompactResult, Guards, Target
+from core.service.stages import StageRun, StageSettings, run_stages
+from core.stages.base import Plan
+from core.stages.microcompact import Microcompact
+from core.stages.read_dedup import ReadDedup
+from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
+from core.transcript.persisted import gone_outputs, persisted_outputs
+from core.transcript.projects import SessionFile
+from core.transcript.store import Store
+from core.turn import pipeline
+
+NAME = "micro"
+
+
+def micro(
+    file: SessionFile,
+    target: Target,
+    settings: StageSettings,
+    budget: ToolBudgetSettings | None = None,
+    guards: Guards = NO_GUARDS,
+) -> CompactResult:
+    """Runs the stages that touch tool results alone: the budget, read de-duplication, microcompact.
+
+    What goes is stored beside the result, and named by the id that finds it.  Raises what reading and writing raise;
+    then nothing was changed.
+    """
+
+    def choose(run: StageRun) -> list[Plan]:
+        if reason := guards.reason(file, run.size):
+            return [Plan(NAME, reason=reason)]
+        return pipeline.run(run.scene, [_budget(run, budget), ReadDedup(), Microcompact()])[1]
+
+    done = run_stages(file, NAME, (), choose, target, settings)
+    useful = done.tokens_after < done.tokens_before
+    return CompactResult(
+        source=done.source,
+        output=done.output if useful else done.source.path,
+        session_id=done.session_id if useful else done.source.id,
+        how=NAME if useful else "none",
+        summarizer="",
+        tokens_before=done.tokens_before,
+        tokens_after=done.tokens_after,
+        stages=done.stages,
+        loss=done.loss,
+        restored=[],
+        verdicts=tuple(done.verdicts),
+        changed=done.changed,
+        reason=done.reason,
+    )
+
+
+def _budget(run: StageRun, settings: ToolBudgetSettings | None) -> ToolBudget:
+    """The budget leaves alone what the client itself stored, and tells where such a file is gone."""
+    if run.session.claude is None:
+        return ToolBudget(settings)
+    log, chain = run.session.claude
+    persisted = persisted_outputs(log, chain.entries)
+    return ToolBudget(settings, frozenset(persisted), gone_outputs(persisted, Store.beside(run.session.path)))
