@@ -163,8 +163,7 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     written = _Written(run, _stored(run, plans))
     result = written.result()
     if not written.decisions or not (written.differs or run.target.in_place):
-        reason = "; ".join(p.reason for p in plans if p.reason) or "nothing is to be done"
-        return result.model_copy(update={"changed": False, "reason": reason})
+        return result.model_copy(update={"changed": False, "reason": result.reason or "nothing is to be done"})
     if run.target.dry_run:
         return result.model_copy(update={"changed": False, "reason": "dry run"})
     if not run.target.in_place and run.output.exists():

@@ -67,9 +67,7 @@ class Proposal:
     def rank(self) -> float:
         """The value by what is left of the savings when the cache is paid for."""
         verdict = self.plan.verdict
-        if verdict is None or verdict.saves <= 0:
-            return 0.0
-        return self.value * min(1.0, max(0.0, (verdict.saves - verdict.costs) / verdict.saves))
+        return self.value * (1 - verdict.costs / verdict.saves) if verdict and verdict.pays else 0.0
 
 
 @dataclass(frozen=True, slots=True)
