@@ -20,6 +20,7 @@ COMMANDS = {
     "output": ("cli.commands.output", "Print a tool result or message, also what was compacted."),
     "search": ("cli.commands.search", "Search everything that a session ever held."),
     "check": ("cli.commands.check", "Name the damage in transcripts; write repaired copies."),
+    "report": ("cli.commands.report", "Say what was lost, what is reachable, and what it costs."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
     "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
     "doctor": ("cli.commands.doctor", "Show what is in place, and each setting with its origin."),

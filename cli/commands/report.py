@@ -1,0 +1,97 @@
+"""`foldmark report`: what an operation did to a session."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from core.report.data import Report, Said, Side
+from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, share
+from core.service.report import opened_source, report
+from core.service.session import opened
+
+SHOWN = 12
+"""How many requests and statements a person gets to see at once."""
+
+
+@click.command(short_help="Say what was lost, what is reachable, and what it costs.")
+@click.argument("before")
+@click.argument("after", required=False)
+@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page for a browser, too.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, before: str, after: str | None, html: Path | None, as_json: bool) -> None:
+    """Compare the sessions BEFORE and AFTER; one name alone is AFTER, and what it was made of is BEFORE.
+
+    Says what fills the context before and after, where the largest parts went, whether what you asked for still
+    stands word for word, what can be read on demand, and what the next request costs.
+    """
+    settings = options.settings()
+    with ExitStack() as stack:
+        new = stack.enter_context(opened(options.find(ctx, after or before, settings.claude_dir), whole=True))
+        if after:
+            old = stack.enter_context(opened(options.find(ctx, before, settings.claude_dir)))
+        else:
+            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foldmark-")))
+            old = stack.enter_context(opened_source(new, scratch))
+        found = report(old, new, settings.models_file, settings.window_tokens)
+    if html:
+        from core.report.page import render
+
+        html.write_text(render(found), encoding="utf-8", errors="replace")
+    if as_json:
+        ui.print_json(found.model_dump(mode="json"))
+        return
+    _print(found)
+    if html:
+        click.echo(f"\nwritten: {html}")
+
+
+def _print(found: Report) -> None:
+    before, after = found.before, found.after
+    click.echo(ui.plain(before.title or before.id))
+    kinds = [*dict.fromkeys((*before.by_kind, *after.by_kind))]  # one order, so that the bars can be compared
+    for name, side in (("before", before), ("after", after)):
+        click.echo(f"\n{name}  {side.id}  {side.messages} messages")
+        _print_bar(side, kinds)
+    saved = change(before.tokens, after.tokens)
+    click.echo(f"\n{ui.tokens(before.tokens)} → {ui.tokens(after.tokens)} tokens ({saved})")
+    for state in ("warm", "cold"):
+        old, new = before.next_request_usd[state], after.next_request_usd[state]
+        if old is not None:
+            click.echo(f"next request, {state} cache: {dollars(old)} → {dollars(new)}")
+    click.echo("\nWhere it went")
+    places = [(PLACES[place], str(n.messages), ui.tokens(n.tokens)) for place, n in found.places.items()]
+    ui.print_table(("MESSAGES OF BEFORE", "COUNT", "TOKENS"), places, {"COUNT", "TOKENS"})
+    if found.largest:
+        click.echo("\nThe largest parts (foldmark output shows one)")
+        rows = [
+            (p.id, p.tool or KINDS.get(p.kind, p.kind), ui.tokens(p.tokens), ui.tokens(p.tokens_after), PLACES[p.place])
+            for p in found.largest
+        ]
+        ui.print_table(("ID", "WHAT", "BEFORE", "AFTER", "WHERE"), rows, {"BEFORE", "AFTER"})
+    _print_said("What you asked for", found.requests)
+    _print_said("What goes on to hold", found.constraints)
+    names = found.names
+    paths, symbols = f"{names.paths_named} of {names.paths} paths", f"{names.symbols_named} of {names.symbols} symbols"
+    click.echo(f"\nstill named: {paths}, {symbols}")
+    if names.missing:
+        click.echo(f"  not named any more: {ui.plain(', '.join(names.missing))}")
+    click.echo(f"ids: {len(found.reachable)} readable on demand, {len(found.gone)} gone (--json lists them)")
+
+
+def _print_bar(side: Side, kinds: list[str]) -> None:
+    parts = [(KINDS.get(kind, kind), side.by_kind.get(kind, 0)) for kind in kinds]
+    click.echo(ui.context_bar(parts, side.window_tokens, side.auto_threshold_tokens))
+
+
+def _print_said(heading: str, said: list[Said]) -> None:
+    if not said:
+        return
+    whole = sum(s.standing == "verbatim" for s in said)
+    click.echo(f"\n{heading}: {whole} of {len(said)} word for word ({share(whole, len(said))})")
+    ui.print_table(("WHERE", "TEXT"), [(STANDINGS[s.standing], s.text) for s in said[-SHOWN:]])

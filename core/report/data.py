@@ -1,0 +1,85 @@
+"""What a report says about a session before and after something was done to it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+Place: TypeAlias = Literal["kept", "changed", "stored", "gone"]
+"""kept: word for word in the context.  changed: in the context with something shorter in its place, readable on
+demand.  stored: out of the context, readable on demand.  gone: neither."""
+Standing: TypeAlias = Literal["verbatim", "in part", "stored", "gone"]
+"""Of what a person said: all of it, or its beginning, is in the context; or it can be read on demand; or neither."""
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Side(_Data):
+    """One of the two contexts: what it is made of, in tokens, and what the next request on it costs, in US dollars."""
+
+    id: str
+    path: str
+    format: str
+    title: str
+    model: str
+    messages: int
+    tokens: int
+    by_kind: dict[str, int]
+    window_tokens: int
+    auto_threshold_tokens: int
+    next_request_usd: dict[str, float | None]
+    """`warm`, `cold`: with what the cache holds then; None where the price is not known."""
+
+
+class PlaceCount(_Data):
+    """How much of before is in a place now: its messages, and the tokens that they had."""
+
+    messages: int
+    tokens: int
+
+
+class PartLine(_Data):
+    """One of the largest parts of before, and where it went; `id` is what `output` takes."""
+
+    id: str
+    kind: str
+    tool: str
+    tokens: int
+    tokens_after: int
+    place: Place
+
+
+class Said(_Data):
+    """A request or a lasting statement of a person; `text` without secrets, cut."""
+
+    id: str
+    text: str
+    standing: Standing
+
+
+class NameCoverage(_Data):
+    """Which of the paths and symbols of what was taken out the context still names; `missing` holds the likeliest."""
+
+    paths: int
+    paths_named: int
+    symbols: int
+    symbols_named: int
+    missing: list[str]
+
+
+class Report(_Data):
+    """A comparison of two contexts, all tokens by one estimator."""
+
+    before: Side
+    after: Side
+    places: dict[Place, PlaceCount]
+    largest: list[PartLine]
+    requests: list[Said]
+    constraints: list[Said]
+    names: NameCoverage
+    reachable: list[str]
+    """Ids of messages and results of before that are not in the context as they were, and that `output` shows."""
+    gone: list[str]

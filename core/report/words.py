@@ -1,0 +1,49 @@
+"""How a report says things, on every surface."""
+
+from __future__ import annotations
+
+KINDS = {
+    "system": "system prompt, tools, memory files",
+    "prompt": "prompts",
+    "results": "tool results",
+    "response": "responses",
+    "tool_use": "tool calls",
+    "text": "answers",
+    "thinking": "thinking",
+    "summary": "summaries",
+    "meta": "notes of the client",
+    "command": "local commands",
+    "attachment": "attachments",
+}
+PLACES = {
+    "kept": "kept word for word",
+    "changed": "shortened, whole on demand",
+    "stored": "out of the context, on demand",
+    "gone": "gone",
+}
+STANDINGS = {
+    "verbatim": "word for word",
+    "in part": "its beginning",
+    "stored": "on demand only",
+    "gone": "gone",
+}
+
+
+def share(part: float, whole: float) -> str:
+    """A share in per cent, "-" of nothing."""
+    return f"{part / whole:.0%}" if whole else "-"
+
+
+def change(before: float, after: float) -> str:
+    """How much less or more it became: −71 %, +4 %, 0 %."""
+    if not before:
+        return "new" if after else "0%"
+    percent = round((after - before) / before * 100)
+    return f"{'−' if percent < 0 else '+' if percent else ''}{abs(percent)}%"
+
+
+def dollars(value: float | None) -> str:
+    """A price: $2.51, $0.059; "-" for an unknown one."""
+    if value is None:
+        return "-"
+    return f"${value:.2f}" if value >= 1 else f"${value:.3f}"

@@ -1,0 +1,105 @@
+"""Compare a session with what it was made of: what was lost, what is reachable, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.context.tokens.cost import next_request_cost
+from core.context.tokens.ledger import ContextSize, items_of, measure_like
+from core.context.tokens.models import Model
+from core.context.tokens.window import levels
+from core.errors import InputError, SessionNotFound
+from core.report.compare import Comparison, by_kind
+from core.report.data import Report, Side
+from core.service.compact import size_of
+from core.service.history import outputs
+from core.service.session import Session, model_of, opened
+from core.transcript.projects import SessionFile, session_file
+from core.transcript.reader import BATCH_BYTES
+from core.transcript.records import Source, find_records
+
+
+def report(
+    before: Session, after: Session, models_file: Path | None = None, window_tokens: int | None = None
+) -> Report:
+    """Compares two open sessions; `after` is read whole, because what can be read on demand is looked for in it."""
+    model = model_of(before, models_file)
+    size = size_of(before, model)
+    tokens = _tokens(before, after, size, model)
+    readable = {line.id for line in outputs(after).outputs}
+    found = Comparison(before.messages, size.item_tokens, after.messages, tokens, readable)
+    overhead = size.overhead_tokens
+    return Report(
+        before=_side(before, size.item_tokens, overhead, model, window_tokens),
+        after=_side(after, tokens, overhead, model, window_tokens),
+        places=found.places(),
+        largest=found.largest(),
+        requests=found.requests(),
+        constraints=found.constraints(),
+        names=found.names(),
+        reachable=found.reachable(),
+        gone=found.gone(),
+    )
+
+
+@contextmanager
+def opened_source(after: Session, scratch: Path) -> Iterator[Session]:
+    """The session that the newest record of `after` was made of, as it was then; `scratch` is for a copy of that part.
+
+    Raises InputError when there is no record, SessionNotFound when the source is gone.
+    """
+    records = [placed.record for placed in find_records(after.claude[0]) if placed.record] if after.claude else []
+    if not records:
+        raise InputError(
+            f"{after.path.name} does not say what it was made of", "name both: foldmark report BEFORE AFTER"
+        )
+    with opened(_as_it_was(after, records[-1].source, scratch)) as session:
+        yield session
+
+
+def _as_it_was(after: Session, source: Source, scratch: Path) -> SessionFile:
+    path = after.path.parent / source.path
+    if not path.is_file():
+        raise SessionNotFound(
+            f"{path} is gone, and {after.path.name} was made of it", "name another one to compare with"
+        )
+    if path.stat().st_size <= source.size:
+        return session_file(path)
+    part = scratch / path.name
+    with path.open("rb") as old, part.open("wb") as new:
+        left = source.size
+        while left and (piece := old.read(min(left, BATCH_BYTES))):
+            new.write(piece)
+            left -= len(piece)
+    return session_file(part)
+
+
+def _tokens(before: Session, after: Session, size: ContextSize, model: Model) -> Sequence[int]:
+    """Tokens of each message after: of one that is as it was, those of before; else by the same estimator."""
+    old = {m.uuid: (m.content, n) for m, n in zip(before.messages, size.item_tokens, strict=True) if m.uuid}
+    estimates = measure_like(items_of(after.messages), model, size).item_tokens
+    out = []
+    for message, estimate in zip(after.messages, estimates, strict=True):
+        content, tokens = old.get(message.uuid, (None, 0))
+        out.append(tokens if content == message.content else estimate)
+    return out
+
+
+def _side(session: Session, tokens: Sequence[int], overhead: int, model: Model, window_tokens: int | None) -> Side:
+    total = overhead + sum(tokens)
+    at = levels(model, window_tokens or (model.client_window_tokens if session.claude else None))
+    return Side(
+        **session.ref.model_dump(),
+        model=model.id,
+        messages=len(session.messages),
+        tokens=total,
+        by_kind=by_kind(session.messages, tokens, overhead),
+        window_tokens=at.window,
+        auto_threshold_tokens=at.auto_threshold,
+        next_request_usd={
+            "warm": next_request_cost(total, model, warm=True),
+            "cold": next_request_cost(total, model, warm=False),
+        },
+    )
