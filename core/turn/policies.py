@@ -5,8 +5,12 @@ from __future__ import annotations
 from core.context.projection import CacheEdited
 from core.context.tokens.cost import CacheLife
 from core.stages.base import Plan, Scene
+from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact, MicrocompactSettings
+from core.stages.read_dedup import ReadDedup
 from core.stages.results import tool_results_of
+from core.stages.snip import Snip, SnipSettings
+from core.stages.tool_budget import ToolBudget
 from core.turn.replay import CLEARED_TOKENS, Policy
 
 TRIGGER_TOKENS = 100_000
@@ -39,11 +43,20 @@ class KeepNewest:
 
 def policies(life: CacheLife) -> tuple[Policy, ...]:
     """All policies, in the order of a report; the first does nothing."""
+    micro = Microcompact(MicrocompactSettings(life=life))
+    public = Microcompact(MicrocompactSettings(form="public", life=life))
+    pinned = Microcompact(MicrocompactSettings(form="pinned", life=life))
+    snip = Snip(SnipSettings(automatic=True))
     return (
         Policy("none"),
-        Policy("keep 3 at 100k", (KeepNewest(0),)),
-        Policy("keep 3 at 100k, at least 20k", (KeepNewest(20_000),)),
-        Policy("microcompact", (Microcompact(MicrocompactSettings(life=life)),)),
-        Policy("microcompact, public edits", (Microcompact(MicrocompactSettings(form="public", life=life)),)),
-        Policy("microcompact, pinned edits", (Microcompact(MicrocompactSettings(form="pinned", life=life)),), True),
+        Policy("keep-3", (KeepNewest(0),)),
+        Policy("keep-3-at-least-20k", (KeepNewest(20_000),)),
+        Policy("budget", (ToolBudget(),)),
+        Policy("read-dedup", (ReadDedup(),)),
+        Policy("snip", (snip,)),
+        Policy("microcompact", (micro,)),
+        Policy("microcompact-public", (public,)),
+        Policy("microcompact-pinned", (pinned,), keeps_cache=True),
+        Policy("collapse", (Collapse(),)),
+        Policy("all", (ToolBudget(), ReadDedup(), snip, micro, Collapse())),
     )

@@ -13,7 +13,7 @@ from datetime import datetime
 
 import msgspec
 
-from core.context.projection import State
+from core.context.projection import Projected, State, project
 from core.context.tokens.cost import CacheLife, request_cost
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.models import Model, Prices
@@ -84,8 +84,7 @@ class Outcome:
 
     def add(self, usage: Usage, model: Model) -> None:
         """Counts one call."""
-        cost = request_cost(usage, model)
-        self.usd += cost or 0.0
+        self.usd += request_cost(usage, priced(model)) or 0.0
         self.peak_tokens = max(self.peak_tokens, usage.prompt_tokens)
         self.usage = Usage(
             self.usage.input_tokens + usage.input_tokens,
@@ -111,6 +110,7 @@ class Sizes:
     def __init__(self, history: History) -> None:
         self._estimator = Estimator(history.model, history.calibration)
         self._known = {id(b): self._estimated(b) for m in history.messages for b in m.content}
+        self._replaced: dict[tuple[str, str], float] = {}
         self._results = {
             str(b.get("tool_use_id")): (m.uuid, max(0, round(self._known[id(b)]) - CLEARED_TOKENS))
             for m in history.messages
@@ -120,7 +120,7 @@ class Sizes:
     def of(self, blocks: Sequence[Block]) -> float:
         """Tokens of blocks: from memory for those of the history, estimated for what a stage made."""
         known = self._known
-        return sum(known[id(b)] if id(b) in known else self._estimated(b) for b in blocks)
+        return sum([known[id(b)] if id(b) in known else self._made(b) for b in blocks])
 
     def cleared(self, ids: Iterable[str]) -> Counter[str]:
         """What each message has less once the server has cleared some results, by the message's id."""
@@ -132,14 +132,38 @@ class Sizes:
     def _estimated(self, block: Block) -> float:
         return self._estimator.tokens(outline_blocks([block]))
 
+    def _made(self, block: Block) -> float:
+        """A block that a stage made: most are results with the same text over and over."""
+        call, text = block.get("tool_use_id"), block.get("content")
+        if not isinstance(call, str) or not isinstance(text, str):
+            return self._estimated(block)
+        if (call, text) not in self._replaced:
+            self._replaced[call, text] = self._estimated(block)
+        return self._replaced[call, text]
+
 
 @dataclass(frozen=True, slots=True)
 class _Scene(Scene):
-    """A scene that remembers sizes."""
+    """A scene that remembers sizes, and what the model sees in each state."""
 
     sizes: Sizes | None = None
+    memory: dict[tuple[int, int], tuple[Scene, Projected, list[int]]] = field(default_factory=dict)
+
+    def view(self) -> Projected:
+        return self._seen()[0]
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
+        seen, tokens = self._seen()
+        return tokens if messages is seen.messages else self._measured(messages)
+
+    def _seen(self) -> tuple[Projected, list[int]]:
+        key = id(self.messages), id(self.state)
+        if key not in self.memory:
+            seen = project(self.messages, self.state)
+            self.memory[key] = self, seen, self._measured(seen.messages)
+        return self.memory[key][1:]
+
+    def _measured(self, messages: Sequence[Message]) -> list[int]:
         assert self.sizes is not None
         return [round(self.sizes.of(m.content)) for m in messages]
 
@@ -159,7 +183,6 @@ class _Replay:
         self.policy = policy
         self.assumptions = assumptions
         self.sizes = sizes
-        self.model = priced(history.model)
         self.state = State()
         self.start = 0
         self.carried: list[_Sent] = []
@@ -223,7 +246,7 @@ class _Replay:
             read = self.history.overhead_tokens + sum(s.counted_tokens for s in self._common(sent))
         written = total - read
         hour = written if self.assumptions.life == "1h" else 0
-        self.result.add(Usage(0, written, read, output_tokens, hour), self.model)
+        self.result.add(Usage(0, written, read, output_tokens, hour), self.history.model)
         self.cached = sent
 
     def _common(self, sent: Sequence[_Sent]) -> Iterator[_Sent]:
@@ -245,9 +268,15 @@ class _Replay:
         self.carried = [_Sent(f"summary {self.result.compactions}", tokens, tokens)]
 
 
+def input_price(model: Model) -> float:
+    """The price of a million tokens of input; 1 where it is not known."""
+    return priced(model).prices[0].input
+
+
 def priced(model: Model) -> Model:
     """The model with prices, where the table has none."""
-    return model if model.prices and model.prices[0].input else msgspec.structs.replace(model, prices=(UNKNOWN_PRICES,))
+    known = model.prices and model.prices[0].input
+    return model if known else msgspec.structs.replace(model, prices=(UNKNOWN_PRICES,))
 
 
 def _without_thinking(message: Message) -> Message:

@@ -1,0 +1,100 @@
+"""`foldmark simulate`: what a session would have cost under each policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from cli import options, ui
+from core.context.tokens.cost import CacheLife
+from core.service.session import opened
+from core.service.simulate import PolicyResult, SimulationOptions, simulate
+from core.stages.verdict import REREAD_TOKENS
+
+_NAMES = {
+    "none": "nothing",
+    "keep-3": "keep the 3 newest results above 100k",
+    "keep-3-at-least-20k": "the same, 20k at a time",
+    "budget": "tool-result budget",
+    "read-dedup": "read de-duplication",
+    "snip": "snip, what is proposed",
+    "microcompact": "microcompact",
+    "microcompact-public": "microcompact, by public edits",
+    "microcompact-pinned": "microcompact, by pinned edits",
+    "collapse": "context collapse",
+    "all": "all stages",
+    "client": "what the client did",
+}
+
+
+@click.command(short_help="Replay a session under several policies: what would it have cost?")
+@click.argument("session")
+@click.option("--pick", default="", help="Which conversation, of a file that holds several.")
+@click.option("--model", "model_id", default="", help="Prices and window of this model instead of the session's.")
+@click.option("--window", "window_tokens", type=click.IntRange(min=40_000), help="Size of the window in tokens.")
+@click.option("--ttl", type=click.Choice(["5m", "1h"]), help="How long the cache lives; else as the session paid for.")
+@click.option(
+    "--reread", "reread_tokens", type=click.IntRange(min=0), multiple=True,
+    default=(REREAD_TOKENS,), help="Tokens read again after a compaction (20,000); may be given several times.",
+)  # fmt: skip
+@click.option("--repeat", "repeats", type=click.IntRange(1, 20), default=1, help="Do the work so many times.")
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    pick: str,
+    model_id: str,
+    window_tokens: int | None,
+    ttl: CacheLife | None,
+    reread_tokens: tuple[int, ...],
+    repeats: int,
+    as_json: bool,
+) -> None:
+    """Replay all requests of SESSION, as if it had never been compacted, under each policy.
+
+    Compacts at the automatic threshold, to 30,000 tokens and what is read again. Nothing is written or sent.
+    """
+    settings = options.settings(window_tokens=window_tokens)
+    chosen = SimulationOptions(settings.window_tokens, model_id, ttl, reread_tokens, repeats)
+    file = options.find(ctx, session, settings.claude_dir)
+    steps = (len(_NAMES) - 1) * len(reread_tokens)
+    with opened(file, whole=True, pick=pick) as found, ui.progress("replaying", steps) as step:
+        report = simulate(found, chosen, settings.models_file, step)
+    if as_json:
+        ui.print_json(report.model_dump(mode="json"))
+        return
+    if report.session.title:
+        click.echo(ui.plain(report.session.title))
+    times = f", {report.repeats} times over" if report.repeats > 1 else ""
+    click.echo(f"{report.session.id}  {report.requests} requests{times}  {report.model}, cache for {report.cache_life}")
+    click.echo(f"compacts at {ui.tokens(report.auto_threshold_tokens)}; fixed part {ui.tokens(report.overhead_tokens)}")
+    for tokens in reread_tokens:
+        click.echo(f"\nWith {ui.tokens(tokens)} tokens read again after a compaction")
+        _print([r for r in report.results if r.reread_tokens == tokens])
+
+
+def _print(results: Sequence[PolicyResult]) -> None:
+    """Print the table, and the costs as bars."""
+    figures = ("COMPACTIONS", "EDITS", "READ", "WRITTEN", "HITS", "IN TOKENS", "COST", "CHANGE")
+    rows = [
+        (
+            _NAMES[r.policy],
+            str(r.compactions),
+            str(r.edits),
+            ui.tokens(r.read_tokens),
+            ui.tokens(r.written_tokens),
+            f"{r.cache_hit_share:.0%}",
+            ui.tokens(r.input_equivalents),
+            "-" if r.usd is None else f"${r.usd:.2f}",
+            f"{r.change:+.1%}",
+        )
+        for r in results
+    ]
+    ui.print_table(("POLICY", *figures), rows, figures)
+    most = max(r.input_equivalents for r in results)
+    width = max(len(_NAMES[r.policy]) for r in results)
+    click.echo()
+    for r in results:
+        click.echo(f"{_NAMES[r.policy]:{width}}  {ui.meter(r.input_equivalents, most)} {r.change:+.1%}")

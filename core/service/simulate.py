@@ -1,0 +1,173 @@
+"""What a session would have cost under each policy: the whole of it replayed, request by request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from core.context.tokens.cost import CacheLife
+from core.context.tokens.ledger import items_of, measure
+from core.context.tokens.models import Model
+from core.context.tokens.models import load as load_models
+from core.context.tokens.window import levels
+from core.context.view import messages_of
+from core.errors import InputError
+from core.model import Message, Usage
+from core.service.session import Result, Session, SessionRef
+from core.stages.verdict import REREAD_TOKENS
+from core.stages.worth import cache_life
+from core.transcript.chain import Chain
+from core.transcript.entries import Entry
+from core.transcript.reader import Log
+from core.turn.policies import policies
+from core.turn.replay import Assumptions, History, Outcome, Sizes, input_price, replayed
+
+CLIENT = "client"
+"""The row of what was really charged."""
+
+
+class PolicyResult(Result):
+    """What a policy came to, with so many tokens read again after each compaction; tokens are sums of all calls."""
+
+    policy: str
+    reread_tokens: int
+    requests: int
+    compactions: int
+    edits: int
+    cold_requests: int
+    """Requests that found no cache."""
+    read_tokens: int
+    written_tokens: int
+    uncached_tokens: int
+    output_tokens: int
+    peak_tokens: int
+    cache_hit_share: float
+    """How much of all that was sent was read from the cache."""
+    input_equivalents: int
+    """The cost in tokens of uncached input."""
+    usd: float | None
+    """None where the model's prices are not known."""
+    change: float
+    """Of the cost, against doing nothing: -0.1 is a tenth less."""
+
+
+class Simulation(Result):
+    """All policies over one session."""
+
+    session: SessionRef
+    model: str
+    cache_life: str
+    auto_threshold_tokens: int
+    overhead_tokens: int
+    """System prompt, tools and memory files."""
+    repeats: int
+    requests: int
+    results: list[PolicyResult]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationOptions:
+    """What a person may choose; None: as the session has it."""
+
+    window_tokens: int | None = None
+    model_id: str = ""
+    life: CacheLife | None = None
+    reread_tokens: Sequence[int] = (REREAD_TOKENS,)
+    repeats: int = 1
+    """How often the work is done in one session: short ones never reach a compaction."""
+
+
+def simulate(
+    session: Session,
+    options: SimulationOptions,
+    models_file: Path | None = None,
+    step: Callable[[str], None] = lambda _name: None,
+) -> Simulation:
+    """Replays an open session (read whole) under all policies; `step` is told the name of each before it begins.
+
+    Raises `InputError` for a session without a response.
+    """
+    models = load_models(models_file)
+    history = _history(session, models.lookup(options.model_id or session.model_id))
+    if not any(m.kind == "response" for m in history.messages):
+        raise InputError(f"{session.path} holds no response", "simulate a session in which the model has answered")
+    life = options.life or cache_life(history.messages)
+    window_tokens = options.window_tokens or history.model.client_window_tokens
+    threshold_tokens = levels(history.model, window_tokens).auto_threshold
+    work = history.repeated(options.repeats)
+    sizes = Sizes(work)
+    results: list[PolicyResult] = []
+    for reread_tokens in options.reread_tokens:
+        assumptions = Assumptions(threshold_tokens, life, reread_tokens)
+        outcomes: list[Outcome] = []
+        for policy in policies(life):
+            step(policy.name)
+            outcomes.append(replayed(work, policy, assumptions, sizes))
+        if charged := _charged(session, history, options.repeats):
+            outcomes.append(charged)
+        results += [_result(o, outcomes[0], history.model, reread_tokens) for o in outcomes]
+    return Simulation(
+        session=session.ref,
+        model=history.model.id,
+        cache_life=life,
+        auto_threshold_tokens=threshold_tokens,
+        overhead_tokens=history.overhead_tokens,
+        repeats=options.repeats,
+        requests=results[0].requests,
+        results=results,
+    )
+
+
+def _history(session: Session, model: Model) -> History:
+    """All messages of the session; the sizes are calibrated on what its active view was charged for."""
+    size = measure(items_of(session.messages), model)
+    messages = _all_messages(*session.claude, session) if session.claude else session.messages
+    return History(messages, model, size.calibration, size.overhead_tokens)
+
+
+def _all_messages(log: Log, chain: Chain, session: Session) -> tuple[Message, ...]:
+    """What was ever said in the main conversation, in file order, each row once, without what compactions wrote."""
+    rows: dict[str, Entry] = {}
+    for entry in log.entries:
+        if entry.on_chain and not (entry.sidechain or entry.summary or entry.is_boundary):
+            rows.setdefault(entry.uuid, entry)
+    return messages_of(log, replace(chain, entries=tuple(rows.values())), session.dialect)
+
+
+def _charged(session: Session, history: History, repeats: int) -> Outcome | None:
+    """What the client did, by the usage that it recorded; the output is estimated as for the policies."""
+    charged = [m for m in history.messages if m.usage and m.usage.prompt_tokens]
+    if not charged:
+        return None
+    outcome, sizes = Outcome(CLIENT), Sizes(history)
+    for message in charged * repeats:
+        usage = message.usage or Usage()
+        outcome.requests += 1
+        outcome.cold += not usage.cache_read_tokens
+        outcome.add(replace(usage, output_tokens=round(sizes.of(message.content))), history.model)
+    if session.claude:
+        outcome.compactions = repeats * sum(e.is_boundary for e in session.claude[0].entries)
+    return outcome
+
+
+def _result(outcome: Outcome, nothing: Outcome, model: Model, reread_tokens: int) -> PolicyResult:
+    usage = outcome.usage
+    known = bool(model.prices)
+    return PolicyResult(
+        policy=outcome.policy,
+        reread_tokens=reread_tokens,
+        requests=outcome.requests,
+        compactions=outcome.compactions,
+        edits=outcome.edits,
+        cold_requests=outcome.cold,
+        read_tokens=usage.cache_read_tokens,
+        written_tokens=usage.cache_creation_tokens,
+        uncached_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        peak_tokens=outcome.peak_tokens,
+        cache_hit_share=round(usage.cache_read_tokens / max(1, usage.prompt_tokens), 4),
+        input_equivalents=round(outcome.usd * 1_000_000 / input_price(model)),
+        usd=round(outcome.usd, 4) if known else None,
+        change=round(outcome.usd / nothing.usd - 1, 4) if nothing.usd else 0.0,
+    )
