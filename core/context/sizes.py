@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from core.context.dialect import Dialect
+from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, ContextSize, LedgerItem, items_of, measure
 from core.context.tokens.models import Model
 from core.context.view import messages_of
-from core.model import Message
+from core.model import Block, Message
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.note import note_of
+from core.transcript.outline import outline_blocks
 from core.transcript.reader import Log
 
 
@@ -58,6 +62,15 @@ def overhead_tokens(log: Log, chain: Chain) -> int:
     """What is sent beside the messages where no usage tells: as much as before the compaction, if Foldmark made it."""
     note = note_of(log, chain)
     return note.overhead_tokens if note else DEFAULT_OVERHEAD_TOKENS
+
+
+def recorded_overhead_tokens(system: str, tools: Sequence[Block], model: Model) -> int:
+    """As `overhead_tokens`, of a file that holds the system prompt and the tools itself, or holds neither."""
+    if not system and not tools:
+        return DEFAULT_OVERHEAD_TOKENS
+    texts = [system, *(msgspec.json.encode(tool).decode() for tool in tools)]
+    blocks: list[Block] = [{"type": "text", "text": text} for text in texts]
+    return round(Estimator(model).tokens(outline_blocks(blocks)))
 
 
 def measured(parts: Sequence[Part], model: Model, overhead: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from core.compaction.full import Options, Plan, plan, text_message
-from core.context.sizes import measured, overhead_tokens, parts_of_messages, stale_uuids
+from core.context.sizes import measured, parts_of_messages, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.errors import Changed, FoldmarkError, NothingToCompact, WrongFormat
@@ -17,7 +17,7 @@ from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
 from core.transcript.formats import write_markdown, write_messages
-from core.transcript.formats.summarised import with_head
+from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
 from core.transcript.projects import SUFFIX, SessionFile
@@ -144,10 +144,8 @@ def _compact_once(
 
 def size_of(session: Session, model: Model) -> ContextSize:
     """The size of a session's active view, as all results state it."""
-    if session.claude is None:
-        return measured(parts_of_messages(session.messages), model)
-    log, chain = session.claude
-    return measured(parts_of_messages(session.messages, stale_uuids(chain)), model, overhead_tokens(log, chain))
+    stale = stale_uuids(session.claude[1]) if session.claude else frozenset[str]()
+    return measured(parts_of_messages(session.messages, stale), model, session.overhead_tokens(model))
 
 
 def output_path(session: Session, target: Target, new_id: str) -> Path:
@@ -172,11 +170,13 @@ def output_path(session: Session, target: Target, new_id: str) -> Path:
 
 def _done_before(session: Session, options: Options) -> str:
     """Whether this is what a compaction left, and it was asked to keep no more than now."""
-    note = note_of(*session.claude) if session.claude else None
-    leaf = session.claude[1].leaf if session.claude else None
-    if note and leaf and leaf.uuid == note.leaf_uuid and note.keep_tokens <= options.keep_tokens:
-        return "nothing was added since the last compaction"
-    return ""
+    if session.conversation:
+        settled = is_settled(session.conversation.active, options.keep_tokens)
+    else:
+        note = note_of(*session.claude) if session.claude else None
+        leaf = session.claude[1].leaf if session.claude else None
+        settled = bool(note and leaf and leaf.uuid == note.leaf_uuid and note.keep_tokens <= options.keep_tokens)
+    return "nothing was added since the last compaction" if settled else ""
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,9 @@ class _Task:
 
     def _pieces(self, planned: Plan) -> list[bytes]:
         if self.session.claude is None:
-            summary = planned.summary.text if self.target.markdown else with_head(planned.summary.text)
+            summary = planned.summary.text
+            if not self.target.markdown:
+                summary = with_head(summary, self.options.keep_tokens, planned.kept)
             front = [text_message("summary", summary)]
             front += [text_message("meta", r.text) for r in planned.restored]
             return [document(self.session, [*front, *planned.kept], self.target)]

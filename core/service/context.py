@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.context.sizes import Part, measured, overhead_tokens, parts_of_chain, parts_of_messages
+from core.context.sizes import Part, measured, parts_of_chain, parts_of_messages
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
@@ -83,7 +83,8 @@ def context_report(
 ) -> ContextReport:
     """Measures the active view of an open session."""
     model = model_of(session, models_file)
-    parts, size = _measured(session, model)
+    parts = _parts(session)
+    size = measured(parts, model, session.overhead_tokens(model))
     names = _tool_names(parts)
     return ContextReport(
         session=session.ref,
@@ -101,12 +102,10 @@ def context_report(
     )
 
 
-def _measured(session: Session, model: Model) -> tuple[list[Part], ContextSize]:
+def _parts(session: Session) -> list[Part]:
     if session.claude:
-        parts = parts_of_chain(*session.claude, session.dialect)
-        return parts, measured(parts, model, overhead_tokens(*session.claude))
-    parts = parts_of_messages(session.messages)
-    return parts, measured(parts, model)
+        return parts_of_chain(*session.claude, session.dialect)
+    return parts_of_messages(session.messages)
 
 
 def _window(size: ContextSize, model: Model, window_tokens: int | None) -> Window:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from core.context.dialect import NEWEST, Dialect
+from core.context.sizes import overhead_tokens, recorded_overhead_tokens
 from core.context.tokens.models import SYNTHETIC, Model, Models
 from core.context.tokens.models import load as load_models
 from core.context.view import messages_of
@@ -97,6 +98,12 @@ class Session:
     def tools(self) -> tuple[Block, ...]:
         """The tool definitions, where the format holds them."""
         return self.conversation.tools if self.conversation else ()
+
+    def overhead_tokens(self, model: Model) -> int:
+        """What is sent beside the messages, where no usage tells."""
+        if self.claude:
+            return overhead_tokens(*self.claude)
+        return recorded_overhead_tokens(self.system, self.tools, model)
 
     @property
     def ref(self) -> SessionRef:

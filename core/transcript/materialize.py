@@ -187,7 +187,9 @@ def _order(plan: Compacted, chain: Chain) -> list[tuple[int, Entry | None]]:
 def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> dict[str, JSON] | None:
     plan, row = writer.plan, writer.log.row(entry)
     others_stay = plan.in_place or not plan.summary
-    new: dict[str, JSON] | None = row if others_stay else None
+    # Damaged files have such rows: of a message that is summarised, behind one that is kept.
+    summarised = plan.summary and message is None and entry.type in ("user", "assistant") and not entry.api_error
+    new: dict[str, JSON] | None = row if others_stay and not summarised else None
     if place < plan.changed_from:
         (writer.calls if entry.type == "assistant" else writer.results).update(entry.tools)
         return row

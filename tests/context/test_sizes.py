@@ -7,7 +7,14 @@ from pathlib import Path
 from hypothesis import given, settings
 
 from core.context.dialect import NEWEST
-from core.context.sizes import measured, overhead_tokens, parts_of_chain, parts_of_messages, stale_uuids
+from core.context.sizes import (
+    measured,
+    overhead_tokens,
+    parts_of_chain,
+    parts_of_messages,
+    recorded_overhead_tokens,
+    stale_uuids,
+)
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS
 from core.context.tokens.models import lookup
 from core.context.view import messages_of
@@ -87,3 +94,10 @@ def test_a_note_that_is_none_is_passed_over(tmp_path: Path) -> None:
         log, chain = load(made.write(tmp_path / "a.jsonl"))
         with log:
             assert overhead_tokens(log, chain) == DEFAULT_OVERHEAD_TOKENS
+
+
+def test_what_a_file_holds_itself_is_counted() -> None:
+    assert recorded_overhead_tokens("", (), MODEL) == DEFAULT_OVERHEAD_TOKENS
+    system = recorded_overhead_tokens("You are a helper. " * 100, (), MODEL)
+    assert 200 < system < 1_000
+    assert recorded_overhead_tokens("You are a helper. " * 100, ({"name": "Read", "input_schema": {}},), MODEL) > system

@@ -351,3 +351,14 @@ def test_ids_are_made_of_what_they_stand_for(folder: Path) -> None:
     assert derived_id("a", "b") == derived_id("a", "b") != derived_id("ab")
     assert written(folder, session(), 2) == written(folder, session(), 2)
     assert written(folder, session(), 2)[0]["uuid"] != written(folder, session(), 2, summary="Other.")[0]["uuid"]
+
+
+def test_in_place_rows_of_what_is_summarised_do_not_come_back_from_behind_the_cut(folder: Path) -> None:
+    made = Transcript().prompt("First").use("Read", "text", file_path="a").prompt("Second").answer("Done.")
+    made.rows.append({**made.rows[1], "uuid": "copy", "parentUuid": made.last, "timestamp": "2026-01-05T10:00:00.000Z"})
+    made.last = "copy"
+    made.respond({"type": "text", "text": "API Error"}).rows[-1]["isApiErrorMessage"] = True
+    rows = written(folder, made, 2, in_place=True)
+
+    assert [row.get("content") for row in rows[-2:]] == ["left out by a compaction", None]
+    assert texts(messages(folder / "out.jsonl")) == [("user", "So far."), ("user", "Second"), ("assistant", "Done.")]
