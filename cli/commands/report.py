@@ -94,4 +94,7 @@ def _print_said(heading: str, said: list[Said]) -> None:
         return
     whole = sum(s.standing == "verbatim" for s in said)
     click.echo(f"\n{heading}: {whole} of {len(said)} word for word ({share(whole, len(said))})")
-    ui.print_table(("WHERE", "TEXT"), [(STANDINGS[s.standing], s.text) for s in said[-SHOWN:]])
+    ui.print_table(
+        ("WHERE", "TEXT"),
+        [(STANDINGS[s.standing], s.text) for s in sorted(said, key=lambda s: s.standing == "verbatim")[:SHOWN]],
+    )

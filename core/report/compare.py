@@ -135,7 +135,8 @@ class Comparison:
         paths, symbols = talk.names.ranked()
         own = {name for name, use in talk.names.uses.items() if use.own}
         paths, symbols = [n for n in paths if n in own], [n for n in symbols if n in own]
-        there = set(_names_of(self._after_text))
+        there = {*_names_of(self._after_text)}
+        there |= {name for name in own - there if name in self._after_text}
         missing = [name for name in (*paths, *symbols) if name not in there]
         return NameCoverage(
             paths=len(paths),

@@ -15,8 +15,11 @@ _SAID = 40
 _IDS = 400
 _UUID_CHARS = 36
 _TONES = {
-    "": "quiet", "kept": "good", "verbatim": "good", "changed": "some", "stored": "some", "in part": "some", "gone": "bad"
-}  # fmt: skip
+    **dict.fromkeys(("kept", "verbatim"), "good"),
+    **dict.fromkeys(("changed", "stored", "in part"), "some"),
+    "gone": "bad",
+    "": "quiet",
+}
 _COLOURS = ("system", "results", "tool_use", "text", "thinking", "summary", "prompt", "meta", "command", "attachment")
 _KEPT_NAMES = 0.8
 """With so large a part of the names an index does what it is there for."""
@@ -71,7 +74,8 @@ def _bars(before: Side, after: Side) -> str:
     lines = (
         f'<div class="line"><span>{name}</span>'
         f'<div class="bar" role="img" aria-label="{_spoken(name, side)}">{_segments(side, whole)}</div>'
-        f'<span class="value">{side.tokens:,} tokens, {share(side.tokens, side.window_tokens)} of the window</span></div>'
+        f'<span class="value">{side.tokens:,} tokens, {share(side.tokens, side.window_tokens)} of the window</span>'
+        "</div>"
         for name, side in (("before", before), ("after", after))
     )
     return f"<h2>What fills the context</h2>\n{''.join(lines)}"
@@ -109,7 +113,8 @@ def _places(report: Report) -> str:
         )
         for place, count in report.places.items()
     ]
-    return "<h2>Where it went</h2>\n" + _table("", ("The messages of before", "Messages", "Tokens", "Share"), rows)
+    note = "What was shortened, or is there on demand, can be read whole: foldmark output SESSION ID"
+    return "<h2>Where it went</h2>\n" + _table(note, ("The messages of before", "Messages", "Tokens", "Share"), rows)
 
 
 def _largest(report: Report) -> str:
@@ -135,12 +140,12 @@ def _said(heading: str, column: str, said: Sequence[Said]) -> str:
             f'<span class="said">{escape(s.text)}</span>',
             f'<span class="standing">{_toned(STANDINGS[s.standing], s.standing)}</span>',
         )
-        for s in said[:_SAID]
+        for s in sorted(said, key=lambda s: s.standing == "verbatim")[:_SAID]
     ]
     whole = sum(s.standing == "verbatim" for s in said)
     note = f"{whole} of {len(said)} stand word for word in the context"
     if len(said) > _SAID:
-        note += f"; the first {_SAID} are shown"
+        note += f"; {_SAID} are shown, those that do not first"
     return f"<h2>{heading}</h2>\n" + _table(note, (column, "In the context"), rows, figures=())
 
 
@@ -167,7 +172,7 @@ def _coverage(there: int, whole: int) -> str:
 
 def _ids(report: Report) -> str:
     out = []
-    lists = (("can be read on demand: foldmark output SESSION ID", report.reachable), ("are gone", report.gone))
+    lists = (("can be read on demand", report.reachable), ("are gone", report.gone))
     for what, ids in lists:
         if ids:
             items = "".join(f"<li><code>{escape(ident)}</code></li>" for ident in ids[:_IDS])
@@ -199,7 +204,7 @@ def _table(
 
 def _short(ident: str) -> str:
     """The beginning of an id, which is all that commands need; the whole is shown when it is pointed at."""
-    return f'<code title="{escape(ident)}">{escape(ident[: 8 if len(ident) == _UUID_CHARS else 14])}</code>'
+    return f'<code class="id" title="{escape(ident)}">{escape(ident[: 8 if len(ident) == _UUID_CHARS else 14])}</code>'
 
 
 def _toned(text: str, what: str) -> str:

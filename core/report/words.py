@@ -17,14 +17,14 @@ KINDS = {
 }
 PLACES = {
     "kept": "kept word for word",
-    "changed": "shortened, whole on demand",
-    "stored": "out of the context, on demand",
+    "changed": "shortened",
+    "stored": "on demand",
     "gone": "gone",
 }
 STANDINGS = {
     "verbatim": "word for word",
     "in part": "its beginning",
-    "stored": "on demand only",
+    "stored": "on demand",
     "gone": "gone",
 }
 
