@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.context.projection import Committed, Decision, Snipped, State, fold
+from core.context.projection import Committed, Decision, Snipped, fold
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
@@ -216,10 +216,6 @@ class _Written:
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         return tuple(d for plan in self.plans for d in plan.decisions)
-
-    @cached_property
-    def state(self) -> State:
-        return fold(self.decisions, self.run.scene.state)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

@@ -26,6 +26,7 @@ from core.service.undo import undo
 from core.stages.base import Plan, Stored, applied
 from core.stages.collapse import Collapse
 from core.stages.snip import Snip
+from core.testing import Transcript
 from core.transcript import reader
 from core.transcript.projects import session_file
 from core.transcript.records import decisions_of, find_records
@@ -334,6 +335,11 @@ def test_proposals_are_short_ids_with_figures_or_a_reason(path: Path) -> None:
         found = snip_proposals(session, target(path), DEFAULT)
     assert found.proposals == []
     assert "nothing is both large" in found.reason
+
+    made = Transcript().prompt("Go.").use("Bash", "ok", thinking="Hm.", command="make")
+    made.write(path)
+    with opened(session_file(path)) as session:
+        assert "holds thinking" in snip_proposals(session, target(path), DEFAULT).reason
 
 
 # Real sessions

@@ -208,10 +208,12 @@ def test_above_the_line_one_batch_is_committed_until_there_is_room() -> None:
 
 
 def test_where_the_goal_is_out_of_reach_all_is_committed() -> None:
-    now = pressed(12, share=1.4)
-    (batch,) = of(Collapse().plan(now), Committed)
+    now = replace(pressed(), overhead_tokens=1_000_000)
+    now = replace(now, auto_threshold_tokens=now.total_tokens)
+    (batch, *_) = of(Collapse().plan(now), Committed)
 
-    assert set(batch.ids) == {s.id for s in (*now.state.staged, *of(Collapse().plan(now), Collapsed))}
+    assert set(batch.ids) >= {s.id for s in now.state.staged}
+    assert applied(now, Collapse().plan(now)).total_tokens > 0.60 * now.auto_threshold_tokens
 
 
 def test_a_cold_cache_commits_all_that_is_staged_and_a_warm_one_waits() -> None:
