@@ -110,6 +110,8 @@ class Microcompact:
 
     def plan(self, scene: Scene) -> Plan:
         """Time-based if that is on and the pause was long, else by the break-even rule."""
+        if self.settings.form == "content" and not scene.store_folder:
+            return self._nothing("there is no store for results")
         since, life = pause(scene), self._life(scene)
         if self.settings.time_based and since > timedelta(minutes=self.settings.gap_minutes):
             return self._after_pause(self._look(scene, life))
@@ -158,8 +160,8 @@ class Microcompact:
         old = [r for r in ours[: -max(1, self.settings.keep_newest)] if _may_go(r, look)]
         chosen = [c for c in (_candidate(look, r) for r in old) if c.freed_tokens > 0]
         freed_tokens = sum(c.freed_tokens for c in chosen)
-        if not chosen or (freed_tokens < MIN_COLD_TOKENS and not look.scene.forced):
-            return self._too_little(look, freed_tokens)
+        if not chosen:
+            return self._too_little(look, 0)
         return self._planned(look, chosen, self._verdict(look, freed_tokens, 0, cold=True))
 
     def _break_even(self, look: _Look, cold: bool, since_edit: int | None) -> Plan:
