@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
+
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 Block: TypeAlias = "dict[str, JSON]"
 """One content block of the Messages API (`{"type": "text", ...}`), keys and order as in the source."""
@@ -19,8 +21,7 @@ Kind: TypeAlias = Literal["prompt", "response", "results", "summary", "meta", "c
 meta: injected by the client.  command: a local command and its output.  attachment: a state change."""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """What the API reported for one response, in tokens; `input_tokens` is the uncached part."""
 
     input_tokens: int = 0
