@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import msgspec
+
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.ledger import items_of, measure
 from core.context.tokens.models import Model
@@ -145,7 +147,7 @@ def _charged(session: Session, history: History, repeats: int) -> Outcome | None
         usage = message.usage or Usage()
         outcome.requests += 1
         outcome.cold += not usage.cache_read_tokens
-        outcome.add(replace(usage, output_tokens=round(sizes.of(message.content))), history.model)
+        outcome.add(msgspec.structs.replace(usage, output_tokens=round(sizes.of(message.content))), history.model)
     if session.claude:
         outcome.compactions = repeats * sum(e.is_boundary for e in session.claude[0].entries)
     return outcome
