@@ -16,7 +16,7 @@ from core.errors import Changed, FoldmarkError, NothingToCompact, WrongFormat
 from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
-from core.transcript.formats import write_markdown, write_messages
+from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
@@ -156,8 +156,9 @@ def output_path(session: Session, target: Target, new_id: str) -> Path:
     path = session.path
     if target.in_place:
         if session.claude is None:
+            label = next(f.label for f in FORMATS if f.name == session.format)
             raise WrongFormat(
-                f"{path.name} is not a Claude Code transcript, and no other can be changed in place",
+                f"{path.name} looks like {label}, and only a Claude Code transcript can be changed in place",
                 "leave out --in-place: the result goes to a file of its own",
             )
         return path

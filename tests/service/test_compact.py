@@ -15,12 +15,14 @@ from core.context.tokens.models import lookup
 from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
 from core.model import tool_uses
 from core.service.compact import CompactResult, Guards, Target, compact, size_of
+from core.service.history import output
 from core.service.session import opened
 from core.service.undo import undo
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.testing import SESSION_ID, Transcript
 from core.transcript.projects import session_file
+from core.transcript.reader import WHOLE_BYTES
 from core.transcript.store import Store
 from tests.disk import compacted, messages, rows, tree
 from tests.faults import outcomes
@@ -353,9 +355,26 @@ def test_two_files_of_one_name_have_two_results(tmp_path: Path) -> None:
 def test_in_place_is_for_claude_codes_own_files(tmp_path: Path) -> None:
     path = foreign(tmp_path, "codex/sample.jsonl")
     before = tree(tmp_path)
-    with pytest.raises(WrongFormat, match="no other can be changed in place"):
+    with pytest.raises(WrongFormat, match="looks like a Codex rollout, and only a Claude Code"):
         compacted(path, in_place=True)
     assert tree(tmp_path) == before
+
+
+def test_of_a_large_file_only_what_is_behind_the_last_boundary_counts(tmp_path: Path) -> None:
+    made = Transcript().prompt("Old " * (WHOLE_BYTES // 4)).answer("Yes.").boundary("So far, so good.")
+    for turn in range(12):
+        made.prompt(f"Prompt {turn}").use("Bash", "out\n" * 500, command=f"run {turn}").answer(f"Answer {turn}")
+    path = made.write(tmp_path / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    assert path.stat().st_size > WHOLE_BYTES
+
+    for in_place in (False, True):
+        result = compacted(path, 500, in_place=in_place)
+        assert (result.changed, result.loss.kept + result.loss.reachable) == (True, 1 + 12 * 4)
+        assert not compacted(Path(result.output), 500, in_place=in_place).changed
+        with opened(session_file(Path(result.output)), whole=True) as session:
+            assert output(session, made.calls[0]).text == "out\n" * 500
+        undo(session_file(Path(result.output)), tmp_path, tmp_path / "locks")
+        assert path.read_bytes() == made.data()
 
 
 def test_what_is_no_transcript_is_refused_by_name(tmp_path: Path) -> None:

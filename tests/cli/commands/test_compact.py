@@ -229,11 +229,11 @@ def test_unknown_content_is_refused_by_name_and_nothing_is_written(tmp_path: Pat
 
 
 def test_another_clients_file_is_named_when_it_cannot_be_changed_in_place(tmp_path: Path, capsys: Capture) -> None:
-    path = tmp_path / "rollout.jsonl"
-    path.write_bytes((DATA / "foreign" / "codex" / "sample.jsonl").read_bytes())
+    path = tmp_path / "full.jsonl"
+    path.write_bytes((DATA / "foreign" / "cases" / "foreign-1.jsonl").read_bytes())
     before = tree(tmp_path)
     assert run(["compact", str(path), "--in-place"]) == 1
-    assert "rollout.jsonl is not a Claude Code transcript" in capsys.readouterr().err
+    assert "full.jsonl looks like a Codex rollout" in capsys.readouterr().err
     assert tree(tmp_path) == before
 
 
