@@ -177,14 +177,11 @@ def _marked_messages(messages: Sequence[dict[str, JSON]], life: CacheLife | None
 
 def _marked_message(message: dict[str, JSON], life: CacheLife) -> dict[str, JSON]:
     content = message["content"]
-    if not isinstance(content, list):
-        return message
-    blocks = [*content]
-    for at in range(len(blocks) - 1, -1, -1):
-        block = blocks[at]
-        if isinstance(block, dict) and block.get("type") not in _NO_MARK:
-            blocks[at] = _mark(block, life)
-            break
+    assert isinstance(content, list)  # api_messages makes no others
+    markable = [i for i, b in enumerate(content) if isinstance(b, dict) and b.get("type") not in _NO_MARK]
+    blocks: list[JSON] = [
+        _mark(b, life) if isinstance(b, dict) and [i] == markable[-1:] else b for i, b in enumerate(content)
+    ]
     return {**message, "content": blocks}
 
 
