@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.errors import Damaged
 from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
+from core.transcript.decode import decode_json
 
 CASE = Path(__file__).parents[1] / "data" / "cases" / "secret-1.jsonl"
 SECRETS = ("ghp_EX", "sk-ant-EX", "p4ssw0rd", "AKIAEX", "hunter2", "MIIEX", "PRIVATE KEY")
@@ -109,3 +113,24 @@ def test_messages_without_secrets_are_the_same_objects() -> None:
     assert new[1] is secret
     assert new[2].content == ({"type": "tool_use", "id": "t", "input": {"password": "[REDACTED:password]"}},)
     assert new[2].uuids == ("u3",)
+
+
+@pytest.mark.real
+def test_hardly_anything_is_taken_for_a_secret_in_real_transcripts() -> None:
+    folder = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[3] / "shared")) / "real"
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        pytest.skip(f"no transcripts in {folder}")
+    found = set()
+    for line in (line for path in files for line in path.read_bytes().splitlines()):
+        try:
+            value = decode_json(line)
+        except Damaged:  # there is one
+            continue
+        for place in redact_json(value)[1]:
+            text: JSON = value
+            for key in place.path:
+                text = text[key]  # type: ignore[index]
+            found.add(str(text)[place.hit.start : place.hit.end])
+
+    assert len(found) <= 5
