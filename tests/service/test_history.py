@@ -16,9 +16,11 @@ from core.service.history import MAX_SOURCES, output, outputs, search
 from core.service.session import Session, opened
 from core.testing import SESSION_ID, Transcript
 from core.transcript.projects import session_file
+from core.transcript.records import REDACTED
 from core.transcript.store import Store
 from tests.disk import compacted, on_disk, rows
 
+OTHER_ID = "22222222-2222-4222-8222-222222222222"
 DATA = Path(__file__).parents[1] / "data"
 
 
@@ -121,9 +123,9 @@ def test_generations_are_followed_back_and_circles_end() -> None:
         assert where(path)[made.calls[0]] == "active"
 
 
-def record(source: str) -> bytes:
+def record(source: str, op: str = "compact") -> bytes:
     named = {"path": source, "sessionId": "x", "bytes": 1}
-    row = {"type": "foldmark", "op": "compact", "id": "r", "sessionId": "x", "bytes": 0, "source": named}
+    row = {"type": "foldmark", "op": op, "id": "r", "sessionId": "x", "bytes": 0, "source": named}
     return json.dumps(row).encode() + b"\n"
 
 
@@ -134,6 +136,13 @@ def test_a_source_that_cannot_be_read_is_passed_over(tmp_path: Path, source: str
     path = tmp_path / "a.jsonl"
     path.write_bytes(record(source) + Transcript().prompt("Hello").data())
     assert len(where(path)) == 1
+
+
+def test_what_was_left_out_of_a_copy_without_secrets_is_not_found_from_it(tmp_path: Path) -> None:
+    source = Transcript(OTHER_ID).prompt("My key is hunter2").write(tmp_path / "source.jsonl")
+    for op, found in (("compact", 2), (REDACTED, 1)):
+        (tmp_path / "copy.jsonl").write_bytes(record(str(source), op) + Transcript().prompt("Hello").data())
+        assert len(where(tmp_path / "copy.jsonl")) == found
 
 
 def test_a_source_of_another_client_and_very_many_generations_end_the_search(tmp_path: Path) -> None:

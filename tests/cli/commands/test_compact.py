@@ -282,6 +282,16 @@ def test_files_that_come_back_are_named(project: Path, tmp_path: Path, capsys: C
     assert "read again from disk: part11.py" in capsys.readouterr().out
 
 
+def test_tool_results_alone_can_be_shortened(tmp_path: Path, capsys: Capture) -> None:
+    made = Transcript().prompt("Look").use("Bash", "out\n" * 40_000, command="x").answer("Done.")
+    path = made.write(tmp_path / "a.jsonl")
+    assert run(["compact", str(path), "--how", "micro"]) == 0
+    out = capsys.readouterr().out
+    assert "all messages stay, large and old tool results are shortened and stored whole" in out
+    (new,) = set(tmp_path.glob("*.jsonl")) - {path}
+    assert len(str(messages(new))) < len(str(messages(path))) / 10
+
+
 def test_settings_choose_what_the_command_line_does_not(
     project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
