@@ -18,10 +18,14 @@ from core.model import JSON, Block, Message
 from core.redact.text import find
 from core.redact.values import redact_messages
 from core.service import redact as redact_module
+from core.service.compact import Target
 from core.service.history import output, search
 from core.service.redact import RedactResult, find_secrets, redact_session
 from core.service.session import opened
+from core.service.stages import run_stages
 from core.service.undo import undo
+from core.stages.receipt import receipt
+from core.stages.tool_budget import ToolBudget
 from core.testing import Transcript
 from core.transcript.page import Body
 from core.transcript.projects import session_file
@@ -413,3 +417,32 @@ def _said(found: Sequence[Message]) -> list[Message]:
         if content:
             out.append(replace(message, content=content, uuids=(), timestamp="", usage=None))
     return out
+
+
+def test_previews_and_stored_results_hold_no_secrets(case: Path) -> None:
+    made = (
+        Transcript()
+        .prompt("x")
+        .use("Bash", f"PASSWORD=hunter2\nPORT=8443\n{TOKEN}\n" + "line\n" * 20_000, command="env")
+    )
+    path = made.answer("ok").write(case.parent / "big.jsonl")
+    target = Target(case.parent / "locks")
+
+    result = run_stages(
+        session_file(path), "budget", (), lambda run: [ToolBudget().plan(replace(run.scene, forced=True))], target
+    )
+
+    assert result.changed
+    shown = Path(result.output).read_text()
+    assert "PASSWORD=[REDACTED:password]\\nPORT=8443\\n[REDACTED:github-token]" in shown
+    stored = next(Store.beside(Path(result.output)).folder.glob("toolu_*.txt"))
+    assert stored.read_text().startswith("PASSWORD=[REDACTED:password]\nPORT=8443\n[REDACTED:github-token]\n")
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
+
+
+def test_the_line_that_stands_for_messages_holds_no_secrets(case: Path) -> None:
+    made = Transcript().use("Bash", "ok", command="PASSWORD=hunter2 env").answer("x")
+    line = receipt("snipped", messages(made.write(case)), 10, "snip-1", "")
+
+    assert "hunter2" not in line
+    assert "[REDACTED:password]" in line
