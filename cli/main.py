@@ -21,6 +21,7 @@ COMMANDS = {
     "search": ("cli.commands.search", "Search everything that a session ever held."),
     "check": ("cli.commands.check", "Name the damage in transcripts; write repaired copies."),
     "report": ("cli.commands.report", "Say what was lost, what is reachable, and what it costs."),
+    "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
     "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
     "doctor": ("cli.commands.doctor", "Show what is in place, and each setting with its origin."),

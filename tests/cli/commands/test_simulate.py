@@ -1,0 +1,69 @@
+"""`foldmark simulate`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+
+CASE = Path(__file__).parents[2] / "data" / "cases" / "cache-1.jsonl"
+
+
+def test_a_person_sees_a_table_and_bars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    shutil.copyfile(CASE, path)
+    before = path.read_bytes()
+
+    assert run(["simulate", str(path), "--model", "claude-opus-4-6", "--repeat", "2", "--ttl", "1h"]) == 0
+
+    out = capsys.readouterr().out
+    assert "2 times over  claude-opus-4-6, cache for 1h" in out
+    assert "With 20.0k tokens read again after a compaction" in out
+    assert out.count("microcompact, by pinned edits") == 2
+    assert "█" in out
+    assert "+0.0%" in out
+    assert path.read_bytes() == before
+
+
+def test_a_title_is_shown_and_an_unknown_price_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    title = '{"type":"custom-title","customTitle":"The \\u001b[1m title"}\n'
+    path.write_bytes(title.encode() + CASE.read_bytes())
+
+    assert run(["simulate", str(path)]) == 0
+
+    out = capsys.readouterr().out
+    assert "title" in out.splitlines()[0]
+    assert "\x1b" not in out
+    assert "$" not in out
+    assert "times over" not in out
+
+
+def test_a_program_gets_all_figures(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(CASE), "--json", "--reread", "0", "--reread", "5000"]) == 0
+
+    found = json.loads(capsys.readouterr().out)
+    assert [*found] == [
+        "session", "model", "cache_life", "auto_threshold_tokens", "overhead_tokens", "repeats", "requests", "results",
+    ]  # fmt: skip
+    assert {r["reread_tokens"] for r in found["results"]} == {0, 5_000}
+    assert {r["policy"] for r in found["results"]} >= {"none", "all", "keep-3", "microcompact", "client"}
+
+
+def test_what_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(CASE), "--ttl", "2h"]) == 2
+    assert run(["simulate", str(CASE), "--reread", "-1"]) == 2
+    assert run(["simulate", "/nowhere.jsonl"]) == 2
+
+
+def test_a_session_without_a_title_has_no_line_for_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"type":"assistant","uuid":"a","message":{"role":"assistant","content":"ho"}}\n', encoding="utf-8")
+
+    assert run(["simulate", str(path)]) == 0
+
+    assert capsys.readouterr().out.splitlines()[0].startswith("a  1 requests")
