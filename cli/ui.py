@@ -1,6 +1,6 @@
 """How things look: figures for people, tables, the context bar, progress.
 
-Tables and progress use rich on a terminal only; what is piped is plain text, one record a line.
+What is piped is plain text, one record a line; what is on a terminal fits its width, and is in colour.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from core.model import JSON
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+TITLE_CHARS = 80
+"""Of a title in a line, of which a terminal shows 80 to 200."""
+_GAP = "  "
 _SHADES = "█▓▒░▚▞▖▘"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -62,45 +66,51 @@ def print_json(value: JSON, one_line: bool = False) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
 
 
-def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = ()) -> None:
-    """Print rows under headers; the columns named in `right` hold figures.  A terminal's lines are cut to its width."""
+def title(text: str) -> str:
+    """Write a title so that it can stand in a line: on one line, and not longer than that."""
+    text = plain(text)
+    return text if len(text) <= TITLE_CHARS else text[: TITLE_CHARS - 1] + "…"
+
+
+def columns(most: int, beside: int = 0) -> int:
+    """How many columns something may take that has `beside` others in its line: `most`, less on a narrow terminal."""
+    return max(1, min(most, get_terminal_size().columns - beside)) if sys.stdout.isatty() else most
+
+
+def print_table(
+    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), shrinks: str = ""
+) -> None:
+    """Print rows under headers; the columns named in `right` hold figures.
+
+    On a terminal that is too narrow one column gives way, `shrinks` (the last by default), and no other: figures
+    and ids are whole or of no use.
+    """
+    from rich.cells import cell_len, set_cell_size
+
     rows = [[plain(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _print_rich_table(headers, rows, right)
-        return
-    widths = [max(len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]
+    widths = [max(cell_len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]
+    at = headers.index(shrinks or headers[-1])
+    others = sum(widths) - widths[at] + len(_GAP) * (len(widths) - 1)
+    widths[at] = max(columns(widths[at], beside=others), cell_len(headers[at]))
     for row in (headers, *rows):
-        cells = [
-            cell.rjust(width) if header in right else cell.ljust(width)
-            for header, cell, width in zip(headers, row, widths, strict=True)
-        ]
-        click.echo("  ".join(cells).rstrip())
+        cells = []
+        for header, cell, width in zip(headers, row, widths, strict=True):
+            cut = cell if cell_len(cell) <= width else set_cell_size(cell, width - 1) + "…"
+            blanks = " " * (width - cell_len(cut))
+            cells.append(blanks + cut if header in right else cut + blanks)
+        line = _GAP.join(cells).rstrip()
+        click.echo(click.style(line, bold=True) if row is headers else line)
 
 
-def _print_rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for header in headers:
-        is_figure = header in right
-        table.add_column(
-            header, justify="right" if is_figure else "left", no_wrap=True, overflow="ellipsis", min_width=4
-        )
-    for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)
-
-
-def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_tokens: int = 0, width: int = 60) -> str:
-    """Draw what fills a window: a bar with a cell for each `width`-th of it, and a line for each part.
+def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_tokens: int = 0, most: int = 60) -> str:
+    """Draw what fills a window: a bar of at most `most` cells, and a line for each part, with its share of all.
 
     `parts` are (label, tokens), `mark_tokens` the place of a threshold.  A part that is there has at least one cell
     as long as there is room; what does not fit the window is cut, the legend says it all.
     """
+    width = columns(most)
     fills = list(zip(parts, cycle(_SHADES), cycle(_COLOURS), strict=False))
-    scale = max(window_tokens, 1)
+    scale, used = max(window_tokens, 1), max(sum(count for _, count in parts), 1)
     cells = "".join(shade * max(round(count / scale * width), min(count, 1)) for (_, count), shade, _ in fills)
     bar = cells[:width].ljust(width, "·")
     if mark_tokens:
@@ -110,7 +120,7 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
     lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
     label_width = max((len(label) for label, _ in parts), default=0)
     for (label, count), shade, colour in fills:
-        share = f"{count / scale:.1%}"
+        share = f"{count / used:.1%}"
         lines.append(f"{_coloured(shade * 2, colour)} {plain(label):{label_width}}  {tokens(count):>6}  {share:>6}")
     return "\n".join(lines)
 
@@ -139,7 +149,8 @@ def printable(text: str) -> str:
     return "\n".join(plain(line.replace("\t", "    ")) for line in text.split("\n"))
 
 
-def meter(count: int, whole: int, width: int = 50) -> str:
-    """Draw a share of a whole as a bar."""
+def meter(count: int, whole: int, beside: int, most: int = 50) -> str:
+    """Draw a share of a whole as a bar of at most `most` cells, which has `beside` columns of text in its line."""
+    width = columns(most, beside)
     filled = min(width, max(round(count / max(1, whole) * width), min(count, 1)))
     return "█" * filled + "·" * (width - filled)

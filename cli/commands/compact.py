@@ -169,7 +169,7 @@ def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
 
 
 def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
-    name = ui.plain(result.source.title or result.source.id)
+    name = ui.title(result.source.title or result.source.id)
     if not result.changed:
         click.echo(f"{name}: nothing written: {result.reason}")
         if result.how == "none":
@@ -180,8 +180,9 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
         click.echo(f"{name}: {saved}  {result.output}")
         return
     click.echo(f"{name}\n")
-    click.echo(f"before  {ui.meter(result.tokens_before, result.tokens_before)}  {ui.tokens(result.tokens_before)}")
-    click.echo(f"after   {ui.meter(result.tokens_after, result.tokens_before)}  {ui.tokens(result.tokens_after)}\n")
+    for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
+        click.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
+    click.echo()
     if result.how == "full":
         saved += f"; {result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
     else:

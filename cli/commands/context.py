@@ -50,7 +50,7 @@ def print_window(report: ContextReport) -> None:
     """Print which session it is, the bar, and how near the thresholds are."""
     tokens, window = report.tokens, report.window
     if report.session.title:
-        click.echo(ui.plain(report.session.title))
+        click.echo(ui.title(report.session.title))
     click.echo(f"{report.session.id}  {report.messages} messages  {window.model or 'unknown model'}\n")
     parts = [(_LABELS.get(kind, kind), count) for kind, count in report.by_kind.items()]
     click.echo(ui.context_bar(parts, window.size, window.auto_threshold))
@@ -71,7 +71,7 @@ def _print_parts(report: ContextReport) -> None:
         rows = [
             (p.id, p.tool or _LABELS.get(p.kind, p.kind), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest
         ]
-        ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"})
+        ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"}, shrinks="WHAT")
 
 
 def _exactness(report: ContextReport) -> str:

@@ -25,5 +25,6 @@ def command(as_json: bool) -> int:
         if check.advice:
             click.echo(f"  {check.advice}")
     click.echo()
-    ui.print_table(("SETTING", "VALUE", "SET BY"), [(s.name, s.value, s.origin) for s in report.settings])
+    rows = [(s.name, s.value, s.origin) for s in report.settings]
+    ui.print_table(("SETTING", "VALUE", "SET BY"), rows, shrinks="VALUE")
     return 0 if report.ok else 1

@@ -47,9 +47,8 @@ def command(
             if as_json:
                 ui.print_json(listed.model_dump(mode="json"))
             else:
-                ui.print_table(
-                    ("ID", "KIND", "TOOL", "WHERE"), [(o.id, o.kind, o.name, o.where) for o in listed.outputs]
-                )
+                rows = [(o.id, o.kind, o.name, o.where) for o in listed.outputs]
+                ui.print_table(("ID", "KIND", "TOOL", "WHERE"), rows, shrinks="TOOL")
             return
         result = output(found, ident, lines, grep)
     if as_json:

@@ -38,7 +38,7 @@ def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None,
 
 
 def _print(result: RedactResult, check: bool) -> None:
-    name = ui.plain(result.source.title or result.source.id)
+    name = ui.title(result.source.title or result.source.id)
     if not result.findings:
         click.echo(f"{name}: no secrets found")
         return

@@ -53,7 +53,7 @@ def command(ctx: click.Context, before: str, after: str | None, html: Path | Non
 
 def _print(found: Report) -> None:
     before, after = found.before, found.after
-    click.echo(ui.plain(before.title or before.id))
+    click.echo(ui.title(before.title or before.id))
     kinds = [*dict.fromkeys((*before.by_kind, *after.by_kind))]  # one order, so that the bars can be compared
     for name, side in (("before", before), ("after", after)):
         click.echo(f"\n{name}  {side.id}  {side.messages} messages")
@@ -73,7 +73,7 @@ def _print(found: Report) -> None:
             (p.id, p.tool or KINDS.get(p.kind, p.kind), ui.tokens(p.tokens), ui.tokens(p.tokens_after), PLACES[p.place])
             for p in found.largest
         ]
-        ui.print_table(("ID", "WHAT", "BEFORE", "AFTER", "WHERE"), rows, {"BEFORE", "AFTER"})
+        ui.print_table(("ID", "WHAT", "BEFORE", "AFTER", "WHERE"), rows, {"BEFORE", "AFTER"}, shrinks="WHAT")
     _print_said("What you asked for", found.requests)
     _print_said("What goes on to hold", found.constraints)
     names = found.names

@@ -14,6 +14,9 @@ from core.service.sessions import SessionLine, list_sessions
 SHOWN = 30
 """How many lines a person gets to see at once."""
 
+PROJECT_CHARS = 24
+"""Of a folder's name: beside it there is room for a title on a terminal of 80 columns."""
+
 
 @click.command(short_help="List the sessions: project, title, age, size, tokens, state.")
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
@@ -47,7 +50,7 @@ def print_lines(lines: list[SessionLine]) -> None:
             ui.tokens(line.tokens),
             line.state,
             _short(line.project),
-            line.title,
+            ui.title(line.title),
         )
         for line in lines
     ]
@@ -55,6 +58,6 @@ def print_lines(lines: list[SessionLine]) -> None:
 
 
 def _short(project: str) -> str:
-    """Two last parts of a folder say which one it is."""
-    parts = project.replace("\\", "/").rstrip("/").split("/")
-    return "/".join(parts[-2:])
+    """Two last parts of a folder say which one it is; of a long name the end."""
+    name = "/".join(project.replace("\\", "/").rstrip("/").split("/")[-2:])
+    return name if len(name) <= PROJECT_CHARS else f"…{name[1 - PROJECT_CHARS :]}"

@@ -66,7 +66,7 @@ def command(
         ui.print_json(report.model_dump(mode="json"))
         return
     if report.session.title:
-        click.echo(ui.plain(report.session.title))
+        click.echo(ui.title(report.session.title))
     times = f", {report.repeats} times over" if report.repeats > 1 else ""
     click.echo(f"{report.session.id}  {report.requests} requests{times}  {report.model}, cache for {report.cache_life}")
     click.echo(f"compacts at {ui.tokens(report.auto_threshold_tokens)}; fixed part {ui.tokens(report.overhead_tokens)}")
@@ -92,9 +92,9 @@ def _print(results: Sequence[PolicyResult]) -> None:
         )
         for r in results
     ]
-    ui.print_table(("POLICY", *figures), rows, figures)
+    ui.print_table(("POLICY", *figures), rows, figures, shrinks="POLICY")
     most = max(r.input_equivalents for r in results)
     width = max(len(_NAMES[r.policy]) for r in results)
     click.echo()
     for r in results:
-        click.echo(f"{_NAMES[r.policy]:{width}}  {ui.meter(r.input_equivalents, most)} {r.change:+.1%}")
+        click.echo(f"{_NAMES[r.policy]:{width}}  {ui.meter(r.input_equivalents, most, width + 10)} {r.change:+.1%}")

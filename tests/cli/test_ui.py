@@ -6,6 +6,7 @@ import sys
 
 import click
 import pytest
+from rich.cells import cell_len
 
 from cli import ui
 
@@ -62,12 +63,44 @@ def test_a_terminals_table_shows_markup_as_text(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
 
-    ui.print_table(("NAME", "N"), [("[red]x[/red]", "1"), ("y" * 100, "2")], {"N"})
+    ui.print_table(("NAME", "N"), [("[red]x[/red]", "1"), ("y" * 100, "2")], {"N"}, shrinks="NAME")
 
     out = capsys.readouterr().out
     assert "[red]x[/red]" in out
     assert "…" in out
     assert all(len(line) <= 40 for line in uncoloured(out))
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 140])
+def test_on_a_terminal_only_one_column_gives_way(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    ui.print_table(("ID", "TOKENS", "TITLE"), [("0123456789ab", "181k", "長い" * 60), ("b", "2", "t")], {"TOKENS"})
+
+    header, first, last = uncoloured(capsys.readouterr().out)
+    assert header.split() == ["ID", "TOKENS", "TITLE"]
+    assert first.startswith("0123456789ab    181k  ")
+    assert first.endswith("…")
+    assert last == "b                  2  t"
+    assert cell_len(first) <= max(width, 27)
+
+
+def test_a_title_has_one_line_and_at_most_80_characters() -> None:
+    assert ui.title("a\nb") == "a b"
+    assert ui.title("x" * 81) == "x" * 79 + "…"
+
+
+def test_bars_are_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "20")
+
+    assert uncoloured(ui.context_bar([("a", 50)], 100))[0] == "█" * 10 + "·" * 10
+    assert ui.meter(50, 100, beside=10) == "█" * 5 + "·" * 5
+    monkeypatch.setenv("COLUMNS", "5")
+    assert ui.meter(50, 100, beside=10) == "█"
 
 
 def test_json_is_one_line_for_a_program_and_indented_for_a_person(
@@ -82,14 +115,14 @@ def test_json_is_one_line_for_a_program_and_indented_for_a_person(
 
 
 def test_the_bar_has_a_cell_for_each_share_and_a_line_for_each_part() -> None:
-    lines = uncoloured(ui.context_bar([("results", 50_000), ("text", 1)], 100_000, mark_tokens=80_000, width=10))
+    lines = uncoloured(ui.context_bar([("results", 50_000), ("text", 1)], 100_000, mark_tokens=80_000, most=10))
 
-    assert lines == ["█████▓··│·", "██ results   50.0k   50.0%", "▓▓ text          1    0.0%"]
+    assert lines == ["█████▓··│·", "██ results   50.0k  100.0%", "▓▓ text          1    0.0%"]
 
 
 def test_the_bar_never_grows_over_its_width() -> None:
-    assert uncoloured(ui.context_bar([("a", 300), ("b", 0)], 100, mark_tokens=500, width=5))[0] == "████│"
-    assert uncoloured(ui.context_bar([], 0, width=3)) == ["···"]
+    assert uncoloured(ui.context_bar([("a", 300), ("b", 0)], 100, mark_tokens=500, most=5))[0] == "████│"
+    assert uncoloured(ui.context_bar([], 0, most=3)) == ["···"]
 
 
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:

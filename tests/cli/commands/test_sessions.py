@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from cli.main import run
@@ -32,6 +34,30 @@ def test_a_person_sees_the_newest_thirty(projects: Path, capsys: pytest.CaptureF
     assert len(lines) == 31
     assert lines[1].endswith("ready  srv/app  task 39")
     assert "--limit 0" in captured.err
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_a_long_title_leaves_the_figures_whole(
+    projects: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    rows = [
+        {"type": "user", "cwd": "/srv/" + "deep" * 20, "message": {"content": "x" * 300}},
+        {"type": "assistant", "message": {"usage": {"input_tokens": 181_234}}},
+    ]
+    text = "\n".join(map(json.dumps, rows))
+    (projects / "99999999-1111-4111-8111-111111111111.jsonl").write_text(text, encoding="utf-8")
+    assert run(["sessions", "--limit", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith("  " + "x" * 79 + "…")
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert run(["sessions", "--limit", "1"]) == 0
+    header, line = click.unstyle(capsys.readouterr().out).splitlines()
+    assert header.split() == ["ID", "AGE", "SIZE", "TOKENS", "STATE", "PROJECT", "TITLE"]
+    assert line.startswith("99999999  ")
+    assert "  181k  ready  …" in line
+    assert line.endswith("x…")
+    assert len(line) <= width
 
 
 def test_a_program_gets_all_of_them_with_stable_keys(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
