@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cli import options, ui
-from core.service.context import ContextReport, context_report
+from core.service.context import ContextReport, LargePart, context_report
 from core.service.session import opened
 
 _LABELS = {
@@ -14,6 +14,7 @@ _LABELS = {
     "results": "tool results",
     "tool_use": "tool calls",
     "text": "answers",
+    "response": "answer",
     "thinking": "thinking",
     "summary": "summary",
     "meta": "notes of the client",
@@ -43,7 +44,8 @@ def command(ctx: click.Context, session: str, pick: str, window_tokens: int | No
         ui.print_json(report.model_dump(mode="json"))
         return
     print_window(report)
-    _print_parts(report)
+    if report.messages:
+        _print_parts(report)
 
 
 def print_window(report: ContextReport) -> None:
@@ -52,10 +54,15 @@ def print_window(report: ContextReport) -> None:
     if report.session.title:
         click.echo(ui.title(report.session.title))
     click.echo(f"{report.session.id}  {report.messages} messages  {window.model or 'unknown model'}\n")
+    if not report.messages:
+        click.echo("the session holds no messages")
+        return
     parts = [(_LABELS.get(kind, kind), count) for kind, count in report.by_kind.items()]
     click.echo(ui.context_bar(parts, window.size, window.auto_threshold))
     share = tokens.total / max(1, window.size)
-    click.echo(f"\n{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%}), {_exactness(report)}")
+    assumed = ", a window assumed for an unknown model: --window sets it" if window.assumed else ""
+    of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%})"
+    click.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
     click.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
 
 
@@ -68,14 +75,19 @@ def _print_parts(report: ContextReport) -> None:
         ui.print_table(("TOOL", "TOKENS"), [(t, ui.tokens(n)) for t, n in report.by_tool.items()], {"TOKENS"})
     if report.largest:
         click.echo("\nThe largest parts (foldmark output shows one)")
-        rows = [
-            (p.id, p.tool or _LABELS.get(p.kind, p.kind), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest
-        ]
+        rows = [(p.id, _what(p), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest]
         ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"}, shrinks="WHAT")
+
+
+def _what(part: LargePart) -> str:
+    """Say what a part is: a call and its result are two."""
+    if not part.tool:
+        return _LABELS.get(part.kind, part.kind)
+    return f"{part.tool} {'result' if part.kind == 'results' else 'call'}"
 
 
 def _exactness(report: ContextReport) -> str:
     tokens = report.tokens
     if tokens.source == "estimate":
         return f"estimated, ±{ui.tokens(tokens.margin)}"
-    return f"as the API counted, the last {ui.tokens(tokens.tail)} estimated"
+    return "as the API counted" + (f", the last {ui.tokens(tokens.tail)} estimated" if tokens.tail else "")

@@ -42,16 +42,21 @@ class Window(Result):
     state: str
     model: str
     known_model: bool
+    assumed: bool
+    """The model table does not know the model, and nobody said how large its window is."""
 
 
 class LargePart(Result):
     """One of the largest parts: `id` is what `output` and `snip` take."""
 
     id: str
+    """Of results the id of their (first) call, of all else the message's own."""
     kind: str
     tool: str
+    """Of results, and of a response with calls."""
     tokens: int
     share: float
+    """Of the whole context."""
 
 
 class Boundary(Result):
@@ -89,7 +94,7 @@ def context_report(
     return ContextReport(
         session=session.ref,
         tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
-        window=_window(size, model, window_tokens or (model.client_window_tokens if session.claude else None)),
+        window=_window(size, model, window_tokens, model.client_window_tokens if session.claude else None),
         by_kind=_by_kind(parts, size),
         by_tool=_by_tool(parts, size, names),
         largest=_largest(parts, size, names),
@@ -108,8 +113,8 @@ def _parts(session: Session) -> list[Part]:
     return parts_of_messages(session.messages)
 
 
-def _window(size: ContextSize, model: Model, window_tokens: int | None) -> Window:
-    at = levels(model, window_tokens)
+def _window(size: ContextSize, model: Model, asked_tokens: int | None, client_tokens: int | None) -> Window:
+    at = levels(model, asked_tokens or client_tokens)
     return Window(
         size=at.window,
         effective=at.effective,
@@ -120,6 +125,7 @@ def _window(size: ContextSize, model: Model, window_tokens: int | None) -> Windo
         state=at.state(size),
         model=model.id,
         known_model=model.known,
+        assumed=not model.known and not asked_tokens,
     )
 
 
@@ -166,7 +172,7 @@ def _large(part: Part, tokens: int, total: int, names: dict[str, str]) -> LargeP
     calls = [o.tool_id for o in part.item.outlines if o.tool_id]
     tool = names.get(calls[0], "") if calls else ""
     return LargePart(
-        id=calls[0] if calls else part.uuid,
+        id=calls[0] if calls and part.kind == "results" else part.uuid,
         kind=part.kind,
         tool=tool,
         tokens=tokens,

@@ -57,6 +57,14 @@ def test_a_report_names_tools_and_the_largest_parts(tmp_path: Path) -> None:
     assert found.boundaries == []
 
 
+def test_a_call_and_its_result_have_ids_of_their_own(tmp_path: Path) -> None:
+    made = Transcript().prompt("Write").use("Write", "text " * 900, content="text " * 999)
+    call, result = report(made.write(tmp_path / "a.jsonl")).largest[:2]
+
+    assert (call.kind, call.tool, call.id) == ("response", "Write", made.rows[1]["uuid"])
+    assert (result.kind, result.tool, result.id) == ("results", "Write", made.calls[0])
+
+
 def test_results_whose_calls_are_gone_are_of_an_unknown_tool(tmp_path: Path) -> None:
     found = report(Transcript().prompt("Look").result("text", "toolu_none").write(tmp_path / "a.jsonl"))
     assert [*found.by_tool] == ["?"]
@@ -81,6 +89,9 @@ def test_the_window_is_the_models_or_the_one_that_was_set(tmp_path: Path) -> Non
     assert report(path).window.size > 50_000
     unknown = report(Transcript(model="claude-next-9").prompt("x").answer("y").write(tmp_path / "b.jsonl"))
     assert (unknown.window.known_model, unknown.window.model) == (False, "claude-next-9")
+    assert unknown.window.assumed
+    assert not report(path).window.assumed
+    assert not report(tmp_path / "b.jsonl", 50_000).window.assumed
 
 
 def test_an_empty_session_is_its_overhead(tmp_path: Path) -> None:

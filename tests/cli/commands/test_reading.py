@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,8 +51,14 @@ def test_context_shows_kinds_tools_and_the_largest_parts(made: Transcript, capsy
     ):
         assert shown in out
     assert "\x1b" not in out
-    assert made.calls[0] in out
-    assert "Grep" in out
+    largest = out.partition("The largest parts")[2]
+    assert re.search(rf"{made.calls[0]} +Grep result ", largest)
+    assert re.search(rf"{made.rows[1]['uuid']} +Grep call ", largest)
+    assert largest.count(made.calls[0]) == 1
+    assert "estimated" not in out
+    assert "window assumed" not in out
+    shares = [float(line.split()[-1][:-1]) for line in out.splitlines() if line.endswith("%")]
+    assert 99 < sum(shares[: out.split("\n\n")[1].count("%")]) < 101
 
 
 def test_context_has_stable_keys(made: Transcript, capsys: Capture) -> None:
@@ -65,13 +72,14 @@ def test_context_has_stable_keys(made: Transcript, capsys: Capture) -> None:
 
 def test_context_of_a_session_without_usage_is_an_estimate(tmp_path: Path, capsys: Capture) -> None:
     path = Transcript(model="claude-next-9").prompt("Hello").write(tmp_path / "a.jsonl")
+    assert "a window assumed for an unknown model: --window sets it" in text(capsys, "context", str(path))
     out = text(capsys, "context", str(path), "--window", "50000")
     assert "estimated, ±" in out
     assert "of 50.0k tokens" in out
     assert "the next request costs" not in out
     empty = tmp_path / "b.jsonl"
     empty.write_bytes(b"")
-    assert "The largest parts" not in text(capsys, "context", str(empty))
+    assert text(capsys, "context", str(empty)).endswith("\n\nthe session holds no messages\n")
 
 
 # view
