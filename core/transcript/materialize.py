@@ -17,7 +17,7 @@ import msgspec
 from core.model import JSON, Block, Message, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
-from core.transcript.note import KEY, Note
+from core.transcript.note import END_TYPE, KEY, Note
 from core.transcript.reader import Log
 
 _NAMESPACE = UUID("6f9b1f0e-3c55-5d0e-9a55-3a1f3a0c7d11")
@@ -25,6 +25,8 @@ _NAMESPACE = UUID("6f9b1f0e-3c55-5d0e-9a55-3a1f3a0c7d11")
 _ENVELOPE = ("userType", "cwd", "version", "gitBranch", "slug")
 _SINGLETONS = ("permission-mode", "mode", "agent-name", "tag", "pr-link")
 """Rows of which the last one counts; without `permission-mode` a session could not be resumed in its mode."""
+_TITLES = ("ai-title", "custom-title")
+"""The same for titles; a new session has one of its own."""
 _VERSION_SPECIFIC = (
     "origin",
     "ownNote",
@@ -36,6 +38,8 @@ _VERSION_SPECIFIC = (
     "attachment",
 )
 """Marks that only some versions act on; what they stand for is written out in the content instead."""
+_LONG_CHARS, _SHORT_CHARS = 1_000, 200
+"""Of texts in what a client keeps beside a result that was replaced: longer ones become short, paths stay whole."""
 _EPOCH, _END = datetime(2000, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 
 
@@ -112,7 +116,9 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
             **_metadata(plan),
             "preservedMessages": {"anchorUuid": anchor, "uuids": kept, "allUuids": kept},
         }
-    rows = [*front, *tail] if plan.in_place else [*front, *tail, *_singletons(log, plan, writer.parent or "")]
+    rows = [*front, *tail, *_singletons(log, plan, writer.parent or "")]
+    if plan.in_place:
+        rows.append({"type": END_TYPE, "sessionId": writer.place["sessionId"]})
     return [msgspec.json.encode(row) for row in rows]
 
 
@@ -255,7 +261,34 @@ def _user_row(writer: _Writer, row: dict[str, JSON], message: Message) -> dict[s
     )
     base = row if row.get("type") == "user" else writer.envelope
     new = {**base, **({} if same else _user(blocks))}
-    return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
+    if "toolUseResult" in new and _are_replaced(blocks, old):
+        new["toolUseResult"] = _shortened(new["toolUseResult"])
+    # In place the mark of a task's note stays: clients that know it send the row as a system message.
+    return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC or (k == "origin" and writer.plan.in_place)}
+
+
+def _are_replaced(blocks: list[JSON], old: JSON) -> bool:
+    """Whether one of the results has another content than in the old message."""
+    content = old.get("content") if isinstance(old, dict) else None
+    before = {str(b.get("tool_use_id")): b.get("content") for b in _blocks(content)}
+    results = [b for b in _blocks(blocks) if b.get("type") == "tool_result"]
+    return any(b.get("content") != before.get(str(b.get("tool_use_id"))) for b in results)
+
+
+def _blocks(content: JSON) -> list[Block]:
+    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+
+
+def _shortened(value: JSON) -> JSON:
+    """The value with its keys and types, without its long texts: clients show it, and need none of it to resume."""
+    match value:
+        case str() if len(value) > _LONG_CHARS:
+            return value[:_SHORT_CHARS]
+        case list():
+            return [_shortened(item) for item in value]
+        case dict():
+            return {key: _shortened(item) for key, item in value.items()}
+    return value
 
 
 def _scaled(usage: dict[str, JSON], prompt_tokens: int) -> dict[str, JSON]:
@@ -265,11 +298,14 @@ def _scaled(usage: dict[str, JSON], prompt_tokens: int) -> dict[str, JSON]:
 
 
 def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
-    last = {e.type: e for e in log.entries if e.type in _SINGLETONS or e.type == "last-prompt"}
-    rows: list[dict[str, JSON]] = [{**log.row(last[t]), "sessionId": plan.session_id} for t in _SINGLETONS if t in last]
+    """The newest of the rows that count once: in place, a list that reads the end of a file finds them there again."""
+    types = (*_SINGLETONS, *(_TITLES if plan.in_place else ()))
+    last = {e.type: e for e in log.entries if e.type in types or e.type == "last-prompt"}
+    own: dict[str, JSON] = {} if plan.in_place else {"sessionId": plan.session_id}
+    rows: list[dict[str, JSON]] = [{**log.row(last[t]), **own} for t in types if t in last]
     if "last-prompt" in last:
-        rows.append({**log.row(last["last-prompt"]), "leafUuid": leaf, "sessionId": plan.session_id})
-    if plan.title:
+        rows.append({**log.row(last["last-prompt"]), "leafUuid": leaf, **own})
+    if plan.title and not plan.in_place:
         rows.append({"type": "custom-title", "customTitle": plan.title, "sessionId": plan.session_id})
     return rows
 

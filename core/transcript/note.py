@@ -10,6 +10,9 @@ from core.transcript.chain import Chain
 from core.transcript.reader import Log
 
 KEY = "foldmark"
+END_TYPE = "foldmark-end"
+"""The last row of a block that was appended to a transcript: whoever looks at the end of the file only, where the
+boundary in front of many kept rows does not lie, sees by it that there is one."""
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -217,7 +218,7 @@ def test_in_place_they_stay_because_the_result_may_still_come(folder: Path) -> N
 
 def test_in_place_every_row_of_the_tail_is_repeated_so_that_none_hangs_in_the_air(folder: Path) -> None:
     made = session().system("informational", "for the screen")
-    rows = written(folder, made, 4, in_place=True)
+    *rows, _ = written(folder, made, 4, in_place=True)
 
     old = [row["uuid"] for row in made.rows]
     assert [row["uuid"] for row in rows[2:]] == old[2:]
@@ -242,7 +243,9 @@ def test_in_place_every_row_of_the_tail_is_repeated_so_that_none_hangs_in_the_ai
 def test_in_place_the_rows_of_a_subagent_stay_its_own(folder: Path) -> None:
     made = Transcript(agent_id="a0ad4f4").prompt("Review").answer("Yes.").prompt("More").answer("Done.")
     made.write(folder / "agent-a0ad4f4.jsonl")
-    for row in written(folder, made, 1, in_place=True):
+    *rows, end = written(folder, made, 1, in_place=True)
+    assert end["sessionId"] == SESSION_ID
+    for row in rows:
         assert (row["isSidechain"], row["agentId"], row["sessionId"]) == (True, "a0ad4f4", SESSION_ID)
     assert texts(messages(folder / "out.jsonl")) == [("user", "So far."), ("assistant", "Done.")]
     # as a session of its own it is one like any other
@@ -360,5 +363,55 @@ def test_in_place_rows_of_what_is_summarised_do_not_come_back_from_behind_the_cu
     made.respond({"type": "text", "text": "API Error"}).rows[-1]["isApiErrorMessage"] = True
     rows = written(folder, made, 2, in_place=True)
 
-    assert [row.get("content") for row in rows[-2:]] == ["left out by a compaction", None]
+    assert [row.get("content") for row in rows[-3:-1]] == ["left out by a compaction", None]
     assert texts(messages(folder / "out.jsonl")) == [("user", "So far."), ("user", "Second"), ("assistant", "Done.")]
+
+
+def test_in_place_titles_and_modes_stand_at_the_end_again(folder: Path) -> None:
+    made = Transcript().beside("ai-title", aiTitle="old").beside("custom-title", customTitle="Mine")
+    made.beside("ai-title", aiTitle="Theirs").beside("permission-mode", permissionMode="plan")
+    made.prompt("First").answer("Yes.").prompt("Second").answer("Done.")
+    made.beside("last-prompt", lastPrompt="Second", leafUuid="other")
+    rows = written(folder, made, 2, in_place=True, title="compacted: Mine")
+
+    own = {"sessionId": SESSION_ID}
+    assert rows[-5:] == [
+        {"type": "permission-mode", **own, "permissionMode": "plan"},
+        {"type": "ai-title", **own, "aiTitle": "Theirs"},
+        {"type": "custom-title", **own, "customTitle": "Mine"},
+        {"type": "last-prompt", **own, "lastPrompt": "Second", "leafUuid": rows[-6]["uuid"]},
+        {"type": "foldmark-end", **own},
+    ]
+    assert [m.kind for m in messages(folder / "out.jsonl")] == ["summary", "prompt", "response"]
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_tasks_note_keeps_its_role_where_its_row_stays(folder: Path, in_place: bool) -> None:
+    note = "<task-notification>done</task-notification>"
+    made = session().prompt(note, origin={"kind": "task-notification"}).answer("Good.")
+    shown = messages_in(folder, made, 2, in_place)
+    assert [(m.role, m.content[0]["text"]) for m in shown[-2:]] == [
+        ("system" if in_place else "user", note),
+        ("assistant", "Good."),
+    ]
+
+
+def test_what_stands_beside_a_replaced_result_is_shortened_and_keeps_its_shape(folder: Path) -> None:
+    made = Transcript().prompt("Read").use("Read", "long " * 1_000).use("Read", "other " * 1_000).answer("Done.")
+    beside: JSON = {"filePath": "/p" * 400, "content": "x" * 5_000, "n": 3}
+    made.rows[2]["toolUseResult"] = {"type": "text", "file": beside, "lines": ["y" * 5_000, "z", None]}
+    path = made.write(folder / f"{SESSION_ID}.jsonl")
+    log, chain = load(path)
+    with log:
+        shown = list(messages_of(log, chain))
+        block: Block = {**shown[2].content[0], "content": "[stored]"}
+        shown[2] = replace(shown[2], content=(block,))
+        plan = Compacted(NEW_ID, "", shown, [9] * len(shown), 10, 9, changed_from=2)
+        rows = [json.loads(row) for row in materialize(log, chain, plan)]
+
+    assert rows[2]["toolUseResult"] == {
+        "type": "text",
+        "file": {"filePath": "/p" * 400, "content": "x" * 200, "n": 3},
+        "lines": ["y" * 200, "z", None],
+    }
+    assert rows[4]["toolUseResult"] == made.rows[4]["toolUseResult"]
