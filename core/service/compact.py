@@ -20,6 +20,7 @@ from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
+from core.transcript.listing import last_written
 from core.transcript.projects import SUFFIX, SessionFile
 from core.transcript.records import Record, Source
 from core.transcript.store import Store
@@ -51,7 +52,7 @@ class Guards:
 
     def reason(self, file: SessionFile, size: ContextSize) -> str:
         """Why the session is left alone, "" if it is not."""
-        if self.idle_since is not None and file.mtime > self.idle_since:
+        if self.idle_since is not None and max(file.mtime, last_written(file)) > self.idle_since:
             return "it was written to a short time ago"
         if self.over_tokens is not None and size.total_tokens <= self.over_tokens:
             return f"it has no more than {self.over_tokens} tokens"

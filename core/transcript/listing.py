@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +17,14 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from core.transcript.note import END_TYPE
 from core.transcript.projects import SessionFile, project_folders, project_slug, session_files, spellings
 
 END_BYTES = 64 << 10
 """What is read at each end of a file."""
 TITLE_CHARS = 200
+_GLANCE_BYTES = 4 << 10
+"""Enough for a short row and the rows without times behind it."""
 
 State: TypeAlias = Literal["live", "ready", "compacted", "empty", "damaged"]
 """live: a client has it open.  compacted: a boundary stands in the parts that were read.  empty: no conversation.
@@ -98,6 +102,7 @@ _PADDING = b"\xef\xbb\xbf\r\0 \t"
 _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_content = msgspec.json.Decoder(str | list[_Block]).decode
 
+_BOUNDARIES = ((b'"compact_boundary"', "system"), (f'"{END_TYPE}"'.encode(), END_TYPE))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>\s*([^<]+)")
 _INJECTED = re.compile(r"\s*<[a-z][a-z-]*>|\[Request interrupted")
@@ -109,15 +114,32 @@ def sessions(claude_dir: Path, folder: str | None = None, live: Collection[str] 
     `live` holds the ids, in lower case, of sessions that a client has open.  Never raises for what is in the files.
     """
     if folder is None:
-        yield from (describe(file, live) for file in session_files(claude_dir))
+        yield from (describe(file, live) for file in _newest_first(session_files(claude_dir)))
         return
     names = spellings(folder)
     slugs = {project_slug(name) for name in names}
-    for file in session_files(claude_dir, project_folders(claude_dir, folder)):
+    for file in _newest_first(session_files(claude_dir, project_folders(claude_dir, folder))):
         info = describe(file, live)
         # Another folder may share the slug; its sessions say so.
         if info.cwd in names or project_slug(info.cwd) not in slugs:
             yield info
+
+
+def _newest_first(files: Iterable[SessionFile]) -> list[SessionFile]:
+    return sorted(files, key=lambda file: (-last_written(file), -file.mtime, str(file.path)))
+
+
+def last_written(file: SessionFile) -> float:
+    """When the last row was written, as `SessionInfo.updated` says it, mostly from a look at the very end alone.
+
+    Not the time of the file: a copy, a backup, an undo change that, and nobody was at work in the session.
+    """
+    with suppress(OSError), file.path.open("rb", buffering=0) as stream:
+        stream.seek(max(0, file.size_bytes - _GLANCE_BYTES))
+        for row in _rows(reversed((stream.read(_GLANCE_BYTES) or b"").split(b"\n"))):
+            if row.timestamp:
+                return _seconds(row.timestamp) or file.mtime
+    return describe(file).updated
 
 
 def describe(file: SessionFile, live: Collection[str] = ()) -> SessionInfo:
@@ -139,7 +161,7 @@ def describe(file: SessionFile, live: Collection[str] = ()) -> SessionInfo:
         state = "damaged"
     elif not facts.talk:
         state = "empty"
-    elif _find_row(tail, b'"compact_boundary"', "system") or _find_row(head, b'"compact_boundary"', "system"):
+    elif any(_find_row(part, key, kind) for part in (tail, head) for key, kind in _BOUNDARIES):
         state = "compacted"
     title = _title(file, head, tail) or facts.prompt or facts.command
     updated = _seconds(facts.timestamp) or file.mtime

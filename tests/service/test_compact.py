@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -206,7 +207,7 @@ def test_a_session_that_grew_is_compacted_again(session: Path, in_place: bool) -
     first = compacted(session, 1_000, in_place=in_place)
     path = Path(first.output)
     more = Transcript("33333333-3333-4333-8333-333333333333").back_to(
-        str(rows(path)[-3 if not in_place else -1]["uuid"])
+        str([row["uuid"] for row in rows(path) if "uuid" in row][-1])
     )
     for turn in range(12, 24):
         more.prompt(f"Prompt {turn}: look at part {turn}. " * 10)
@@ -500,3 +501,12 @@ def test_undo_in_place_takes_back_one_compaction_at_a_time(session: Path, tmp_pa
 def test_results_have_the_keys_that_programs_rely_on() -> None:
     keys = {"source", "output", "session_id", "how", "summarizer", "tokens_before", "tokens_after", "stages", "loss"}
     assert keys | {"restored", "changed", "reason"} <= {*CompactResult.model_fields}
+
+
+def test_idle_counts_from_the_later_of_the_files_time_and_the_last_rows(session: Path) -> None:
+    last = datetime.fromisoformat(str(rows(session)[-1]["timestamp"])).timestamp()
+    os.utime(session, (last - 9_000, last - 9_000))
+    assert compacted(session, guards=Guards(idle_since=last - 1)).reason == "it was written to a short time ago"
+    assert compacted(session, guards=Guards(idle_since=last), dry_run=True).reason == "dry run"
+    os.utime(session, (last + 9_000, last + 9_000))
+    assert compacted(session, guards=Guards(idle_since=last)).reason == "it was written to a short time ago"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model import JSON
-from core.transcript.listing import END_BYTES, TITLE_CHARS, SessionInfo, describe, sessions
+from core.transcript.listing import END_BYTES, TITLE_CHARS, SessionInfo, describe, last_written, sessions
 from core.transcript.projects import SessionFile, session_file
 
 DATA = Path(__file__).parents[1] / "data" / "cases"
@@ -240,3 +240,29 @@ def test_any_bytes_give_a_line(tmp_path_factory: pytest.TempPathFactory, lines: 
     found = info(tmp_path_factory.mktemp("p") / "x.jsonl", *lines)
 
     assert "\n" not in found.title
+
+
+def test_a_compaction_in_place_is_known_by_its_end_however_much_it_kept(path: Path) -> None:
+    boundary: dict[str, JSON] = {"type": "system", "subtype": "compact_boundary", "uuid": "b"}
+    filler = [user("y" * 1_000)] * 70
+    rows = (*filler, boundary, *filler)
+    assert info(path, *rows).state == "ready"
+    assert info(path, *rows, {"type": "foldmark-end", "sessionId": ID}).state == "compacted"
+
+
+def test_sessions_are_in_the_order_of_the_times_that_they_show(path: Path) -> None:
+    def row(hour: int) -> dict[str, JSON]:
+        return user("x" * 1_000, timestamp=f"2026-01-05T{hour:02}:00:00.000Z")
+
+    no_time: dict[str, JSON] = {"type": "custom-title", "customTitle": "x" * 5_000}
+    paths = {
+        "noon": write(path.with_name("noon.jsonl"), row(12)),
+        "morning": write(path.with_name("morning.jsonl"), *[row(9)] * 200, no_time),
+        "evening": write(path.with_name("evening.jsonl"), row(20), no_time),
+        "no rows": write(path.with_name("none.jsonl"), b"{"),
+    }
+    for number, one in enumerate(paths.values()):
+        os.utime(one, (1767621600 + number, 1767621600 + number))  # 14:00
+    found = list(sessions(path.parents[2]))
+    assert [i.file.path for i in found] == [paths[name] for name in ("evening", "no rows", "noon", "morning")]
+    assert [i.updated for i in found] == [last_written(i.file) for i in found]
