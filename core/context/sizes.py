@@ -15,6 +15,8 @@ from core.context.view import messages_of
 from core.model import Block, Message
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
+from core.transcript.formats.conversation import Conversation
+from core.transcript.formats.summarised import split_summary
 from core.transcript.note import note_of
 from core.transcript.outline import outline_blocks
 from core.transcript.reader import Log
@@ -43,12 +45,28 @@ def parts_of_chain(log: Log, chain: Chain, dialect: Dialect) -> list[Part]:
     return parts
 
 
-def parts_of_messages(messages: Sequence[Message], stale: frozenset[str] = frozenset()) -> list[Part]:
-    """The parts of decoded messages; `stale` are the ids of those whose usage was measured before a compaction."""
+def parts_of_messages(
+    messages: Sequence[Message], stale: frozenset[str] = frozenset(), projected: frozenset[str] = frozenset()
+) -> list[Part]:
+    """The parts of decoded messages; `stale` and `projected` are the ids of those whose usage is (see `LedgerItem`)."""
     return [
-        Part(m.uuid, m.kind, replace(item, stale=m.uuid in stale))
+        Part(m.uuid, m.kind, replace(item, stale=m.uuid in stale, projected=m.uuid in projected))
         for m, item in zip(messages, items_of(messages), strict=True)
     ]
+
+
+def parts_of_conversation(conversation: Conversation) -> list[Part]:
+    """The parts of what another client would send next."""
+    summaries = [at for at, m in enumerate(conversation.messages) if m.kind == "summary"]
+    # What stands before the last summary, and is sent still, was charged for in another context.
+    stale = frozenset(m.uuid for m in conversation.messages[: summaries[-1]]) if summaries else frozenset[str]()
+    return parts_of_messages(split_summary(conversation.active), stale)
+
+
+def count_messages(parts: Sequence[Part]) -> int:
+    """How many messages the parts are: the rows of one response are one."""
+    ids = [p.item.response_id for p in parts]
+    return ids.count("") + len({*ids} - {""})
 
 
 def stale_uuids(chain: Chain) -> frozenset[str]:
@@ -58,19 +76,30 @@ def stale_uuids(chain: Chain) -> frozenset[str]:
     return frozenset(e.uuid for e in chain.entries if e.offset < chain.boundary.offset)
 
 
+def projected_uuids(chain: Chain) -> frozenset[str]:
+    """Rows whose usage Foldmark worked out when it wrote them."""
+    return frozenset(e.uuid for e in chain.entries if e.projected)
+
+
 def overhead_tokens(log: Log, chain: Chain) -> int:
     """What is sent beside the messages where no usage tells: as much as before the compaction, if Foldmark made it."""
     note = note_of(log, chain)
     return note.overhead_tokens if note else DEFAULT_OVERHEAD_TOKENS
 
 
-def recorded_overhead_tokens(system: str, tools: Sequence[Block], model: Model) -> int:
-    """As `overhead_tokens`, of a file that holds the system prompt and the tools itself, or holds neither."""
-    if not system and not tools:
-        return DEFAULT_OVERHEAD_TOKENS
-    texts = [system, *(msgspec.json.encode(tool).decode() for tool in tools)]
-    blocks: list[Block] = [{"type": "text", "text": text} for text in texts]
-    return round(Estimator(model).tokens(outline_blocks(blocks)))
+def recorded_overhead_tokens(conversation: Conversation, model: Model) -> int:
+    """As `overhead_tokens`, of another client's conversation: the system prompt and the tools that the file holds.
+
+    It is more where the client counted more for the whole context.
+    """
+    estimator = Estimator(model)
+    texts = [conversation.system, *(msgspec.json.encode(tool).decode() for tool in conversation.tools)]
+    blocks: list[Block] = [{"type": "text", "text": text} for text in texts if text]
+    recorded = round(estimator.tokens(outline_blocks(blocks)))
+    if not conversation.context_tokens:
+        return recorded
+    shown = sum(estimator.tokens(item.outlines) for item in items_of(conversation.active))
+    return max(recorded, conversation.context_tokens - round(shown))
 
 
 def measured(parts: Sequence[Part], model: Model, overhead: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:
@@ -88,4 +117,4 @@ def _kind(entry: Entry) -> str:
 
 def _item(entry: Entry, chain: Chain) -> LedgerItem:
     stale = chain.boundary is not None and entry.offset < chain.boundary.offset
-    return LedgerItem(entry.outlines, entry.usage, entry.response_id, entry.model, stale)
+    return LedgerItem(entry.outlines, entry.usage, entry.response_id, entry.model, stale, entry.projected)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from core.compaction.full import Options, Plan, plan, text_message
-from core.context.sizes import measured, parts_of_messages, stale_uuids
+from core.context.sizes import measured, parts_of_conversation, parts_of_messages, projected_uuids, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.errors import Changed, FoldmarkError, NothingToCompact, WrongFormat
@@ -145,8 +145,11 @@ def _compact_once(
 
 def size_of(session: Session, model: Model) -> ContextSize:
     """The size of a session's active view, as all results state it."""
-    stale = stale_uuids(session.claude[1]) if session.claude else frozenset[str]()
-    return measured(parts_of_messages(session.messages, stale), model, session.overhead_tokens(model))
+    parts = parts_of_conversation(session.conversation) if session.conversation else []
+    if session.claude:
+        chain = session.claude[1]
+        parts = parts_of_messages(session.messages, stale_uuids(chain), projected_uuids(chain))
+    return measured(parts, model, session.overhead_tokens(model))
 
 
 def output_path(session: Session, target: Target, new_id: str) -> Path:

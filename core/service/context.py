@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.context.sizes import Part, measured, parts_of_chain, parts_of_messages
+from core.context.sizes import Part, count_messages, measured, parts_of_chain, parts_of_conversation
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
@@ -98,7 +98,7 @@ def context_report(
         by_kind=_by_kind(parts, size),
         by_tool=_by_tool(parts, size, names),
         largest=_largest(parts, size, names),
-        messages=len(parts),
+        messages=count_messages(parts),
         boundaries=[_boundary(e) for e in session.claude[0].entries if e.is_boundary] if session.claude else [],
         next_request_usd={
             "warm": next_request_cost(size.total_tokens, model, warm=True),
@@ -108,9 +108,9 @@ def context_report(
 
 
 def _parts(session: Session) -> list[Part]:
-    if session.claude:
-        return parts_of_chain(*session.claude, session.dialect)
-    return parts_of_messages(session.messages)
+    if session.conversation:
+        return parts_of_conversation(session.conversation)
+    return parts_of_chain(*session.claude, session.dialect) if session.claude else []
 
 
 def _window(size: ContextSize, model: Model, asked_tokens: int | None, client_tokens: int | None) -> Window:

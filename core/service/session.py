@@ -103,7 +103,7 @@ class Session:
         """What is sent beside the messages, where no usage tells."""
         if self.claude:
             return overhead_tokens(*self.claude)
-        return recorded_overhead_tokens(self.system, self.tools, model)
+        return recorded_overhead_tokens(self.conversation, model) if self.conversation else 0
 
     @property
     def ref(self) -> SessionRef:

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from core.context.tokens.cost import CacheLife
-from core.context.tokens.ledger import items_of, measure
 from core.context.tokens.models import Model
 from core.context.tokens.models import load as load_models
 from core.context.tokens.window import levels
 from core.context.view import messages_of
 from core.errors import InputError
 from core.model import Message, Usage
+from core.service.compact import size_of
 from core.service.session import Result, Session, SessionRef
 from core.stages.verdict import REREAD_TOKENS
 from core.stages.worth import cache_life
@@ -123,7 +123,7 @@ def simulate(
 
 def _history(session: Session, model: Model) -> History:
     """All messages of the session; the sizes are calibrated on what its active view was charged for."""
-    size = measure(items_of(session.messages), model)
+    size = size_of(session, model)
     messages = _all_messages(*session.claude, session) if session.claude else session.messages
     return History(messages, model, size.calibration, size.overhead_tokens)
 

@@ -51,6 +51,7 @@ class _RowHead(msgspec.Struct, gc=False):
     leaf: str = msgspec.field(default="", name="leafUuid")
     timestamp: str = ""
     message: _MessageHead | None = None
+    foldmark: Raw = Raw()
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -78,6 +79,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     """Ids of the tool calls (assistant) or of the calls that are answered (user)."""
     outlines: tuple[BlockOutline, ...] = ()
     """What the message's blocks amount to, for user and assistant rows."""
+    projected: bool = False
+    """The usage is Foldmark's own figure for a request that was never made: the row carries the real one beside it."""
 
     @property
     def is_boundary(self) -> bool:
@@ -168,6 +171,7 @@ def _with_message(
         _usage(message.usage) if message.usage else None,
         tools,
         outlines,
+        bool(memoryview(head.foldmark)),
     )
 
 
@@ -196,6 +200,8 @@ def _sane_row(row: Mapping[str, JSON]) -> dict[str, JSON]:
     message = row.get("message")
     if isinstance(message, dict):
         kept["message"] = _sane_message(message)
+    if "foldmark" in row:
+        kept["foldmark"] = row["foldmark"]
     return kept
 
 

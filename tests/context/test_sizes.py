@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
 
 from core.context.dialect import NEWEST
 from core.context.sizes import (
+    count_messages,
     measured,
     overhead_tokens,
     parts_of_chain,
+    parts_of_conversation,
     parts_of_messages,
+    projected_uuids,
     recorded_overhead_tokens,
     stale_uuids,
 )
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS
 from core.context.tokens.models import lookup
 from core.context.view import messages_of
-from core.model import JSON
+from core.model import JSON, Block, Message
 from core.testing import Transcript
 from core.transcript.chain import load
+from core.transcript.formats import read
+from core.transcript.formats.conversation import Conversation
 from tests.disk import compacted, on_disk
 from tests.sessions import transcripts
 
 MODEL = lookup("claude-opus-4-8")
+DATA = Path(__file__).parents[1] / "data"
 
 
 @settings(max_examples=40)
@@ -33,9 +40,10 @@ def test_rows_and_messages_make_the_same_total(made: Transcript) -> None:
     with on_disk(made) as path:
         log, chain = load(path)
         with log:
-            by_row = measured(parts_of_chain(log, chain, NEWEST), MODEL)
-            by_message = measured(parts_of_messages(messages_of(log, chain), stale_uuids(chain)), MODEL)
+            rows, messages = parts_of_chain(log, chain, NEWEST), messages_of(log, chain)
+            by_row, by_message = measured(rows, MODEL), measured(parts_of_messages(messages, stale_uuids(chain)), MODEL)
 
+    assert count_messages(rows) == len(messages)
     assert by_row.total_tokens == by_message.total_tokens
     assert by_row.overhead_tokens == by_message.overhead_tokens
     assert sum(by_row.item_tokens) + by_row.overhead_tokens == by_row.total_tokens
@@ -96,8 +104,43 @@ def test_a_note_that_is_none_is_passed_over(tmp_path: Path) -> None:
             assert overhead_tokens(log, chain) == DEFAULT_OVERHEAD_TOKENS
 
 
-def test_what_a_file_holds_itself_is_counted() -> None:
-    assert recorded_overhead_tokens("", (), MODEL) == DEFAULT_OVERHEAD_TOKENS
-    system = recorded_overhead_tokens("You are a helper. " * 100, (), MODEL)
-    assert 200 < system < 1_000
-    assert recorded_overhead_tokens("You are a helper. " * 100, ({"name": "Read", "input_schema": {}},), MODEL) > system
+def test_beside_the_messages_of_another_client_is_sent_what_its_file_holds() -> None:
+    prompt = Conversation("codex", system="You are a helper. " * 100)
+    tools: tuple[Block, ...] = ({"name": "Read", "input_schema": {}},)
+
+    assert recorded_overhead_tokens(Conversation("codex"), MODEL) == 0
+    assert 200 < recorded_overhead_tokens(prompt, MODEL) < 1_000
+    assert recorded_overhead_tokens(replace(prompt, tools=tools), MODEL) > recorded_overhead_tokens(prompt, MODEL)
+
+
+def test_a_context_of_another_client_is_no_smaller_than_it_counted() -> None:
+    said = Message("user", "prompt", ({"type": "text", "text": "Look " * 100},), ("m1",))
+    conversation = Conversation("codex", messages=(said,), active=(said,), context_tokens=9_000)
+    parts = parts_of_conversation(conversation)
+
+    assert measured(parts, MODEL, recorded_overhead_tokens(conversation, MODEL)).total_tokens == 9_000
+    assert recorded_overhead_tokens(replace(conversation, context_tokens=5), MODEL) == 0
+
+
+def test_usage_of_before_a_summary_of_another_client_does_not_count() -> None:
+    conversation = read(DATA / "foreign" / "opencode-export" / "ses_demo.json")
+    size = measured(parts_of_conversation(conversation), MODEL)
+    tokens = dict(zip((m.uuid for m in conversation.active), size.item_tokens, strict=True))
+
+    assert len(tokens) == 8
+    assert all(tokens.values())
+
+
+def test_what_foldmark_wrote_is_estimated_until_the_client_went_on() -> None:
+    made = Transcript().prompt("Look " * 2_000).answer("Found it.").prompt("More").use("Read", "x = 1\n" * 400)
+    with on_disk(made.answer("Done")) as path:
+        result = compacted(path, keep_tokens=1_500)
+        log, chain = load(Path(result.output))
+        with log:
+            messages = messages_of(log, chain)
+            marked = parts_of_messages(messages, stale_uuids(chain), projected_uuids(chain))
+            by_row, by_message = measured(parts_of_chain(log, chain, NEWEST), MODEL), measured(marked, MODEL)
+
+    assert any(m.usage for m in messages)
+    assert (by_row.source, by_message.source) == ("estimate", "estimate")
+    assert by_row.total_tokens == by_message.total_tokens == result.tokens_after

@@ -28,7 +28,7 @@ def test_the_parts_are_the_whole(made: Transcript) -> None:
         found = report(path)
 
     # what a response holds is shared among its blocks in whole tokens
-    assert found.tokens.total - 4 * found.messages <= sum(found.by_kind.values()) <= found.tokens.total
+    assert found.tokens.total - 12 * found.messages <= sum(found.by_kind.values()) <= found.tokens.total
     assert sum(found.by_tool.values()) <= found.by_kind.get("results", 0)
     assert [*found.by_kind.values()] == sorted(found.by_kind.values(), reverse=True)
     assert len(found.largest) <= LARGEST
@@ -94,12 +94,20 @@ def test_the_window_is_the_models_or_the_one_that_was_set(tmp_path: Path) -> Non
     assert not report(tmp_path / "b.jsonl", 50_000).window.assumed
 
 
-def test_an_empty_session_is_its_overhead(tmp_path: Path) -> None:
+def test_of_an_empty_session_nothing_is_sent(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b"")
     found = report(path)
     assert (found.messages, found.largest, found.by_tool) == (0, [], {})
-    assert [*found.by_kind] == ["system"]
+    assert (found.tokens.total, found.by_kind, found.window.state) == (0, {}, "ok")
+
+
+def test_messages_are_counted_as_a_compaction_counts_them(tmp_path: Path) -> None:
+    made = Transcript().prompt("Look").respond({"type": "text", "text": "First"}, {"type": "text", "text": "then"})
+    path = made.prompt("More").answer("Done").write(tmp_path / "a.jsonl")
+    with opened(session_file(path)) as session:
+        assert report(path).messages == len(session.messages) == 4
+        assert len(session.claude[1].entries if session.claude else ()) == 5
 
 
 def test_other_clients_sessions_have_one_too() -> None:

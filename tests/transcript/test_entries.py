@@ -55,6 +55,13 @@ def entry_of(row: JSON) -> Entry:
     return entry
 
 
+def test_a_row_says_whether_its_usage_was_worked_out() -> None:
+    written: dict[str, JSON] = {**ASSISTANT, "foldmark": {"usage": {}}}
+    assert not entry_of(ASSISTANT).projected
+    assert entry_of(written).projected
+    assert entry_of({**written, "timestamp": 5}).projected
+
+
 def test_the_header_of_a_user_row() -> None:
     entry = entry_of(USER)
 

@@ -43,6 +43,8 @@ class LedgerItem:
     model: str = ""
     stale: bool = False
     """The usage was measured on another context than this one: a kept row of before a compaction."""
+    projected: bool = False
+    """The usage was not charged but worked out, by whoever rewrote the transcript: what the request would have been."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class ContextSize:
     total_tokens: int
     source: Source
     tail_tokens: int
-    """The estimated part: what comes after the last response with real usage."""
+    """The estimated part: what comes after the last response with real usage; all messages where there is none."""
     margin_tokens: int
     overhead_tokens: int
     """What is sent but is no message: system prompt, tools, memory files, and injected text that is not recorded."""
@@ -72,26 +74,34 @@ class _Anchor(msgspec.Struct, gc=False):
     prompt: int
     output: int
     stale: bool
+    projected: bool
 
 
 def items_of(messages: Sequence[Message]) -> tuple[LedgerItem, ...]:
     """The items of decoded messages."""
-    return tuple(LedgerItem(outline_blocks(m.content), m.usage, m.response_id, m.model) for m in messages)
+    return tuple(
+        # A summary may carry the usage of the request that made it: that was charged for what it stands for.
+        LedgerItem(outline_blocks(m.content), m.usage if m.kind == "response" else None, m.response_id, m.model)
+        for m in messages
+    )
 
 
 def measure(items: Sequence[LedgerItem], model: Model, overhead_tokens: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:
     """The size of the context that the items make, by usage where there is any.
 
     Usage of `<synthetic>` messages and of nothing but zeros does not count, nor that of before the prompt shrank:
-    something was taken out of the context then.  `overhead_tokens` is used where there is none at all.
+    something was taken out of the context then.  Projected usage counts where nothing was charged since, and makes an
+    estimate.  `overhead_tokens` is used where there is none at all.  Nothing is sent where there are no messages.
     """
+    if not items:
+        return _estimated(items, Estimator(model), 0)
     anchors = _anchors(items)
     calibration = calibrate(_samples(items, anchors, Estimator(model)))
     estimator = Estimator(model, calibration)
     fresh = _fresh(anchors)
     if not fresh:
         return _estimated(items, estimator, overhead_tokens)
-    return _anchored(items, fresh, estimator)
+    return _anchored(items, fresh, _least_prompt(anchors, fresh[0]), estimator)
 
 
 def measure_like(items: Sequence[LedgerItem], model: Model, reference: ContextSize) -> ContextSize:
@@ -109,11 +119,15 @@ def _estimated(items: Sequence[LedgerItem], estimator: Estimator, overhead: int)
     return ContextSize(total, "estimate", sum(tokens), margin, overhead, tokens, estimator.calibration)
 
 
-def _anchored(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator: Estimator) -> ContextSize:
+def _anchored(
+    items: Sequence[LedgerItem], anchors: Sequence[_Anchor], earliest: _Anchor, estimator: Estimator
+) -> ContextSize:
+    """The size by anchors; `earliest` is the first request of a context that this one grew out of."""
     estimates = [estimator.tokens(item.outlines) for item in items]
     first, last = anchors[0], anchors[-1]
     before = estimates[: first.at]
-    tokens = _shared(before, min(round(sum(before)), first.prompt))
+    overhead = max(0, earliest.prompt - round(sum(estimates[: earliest.at])))
+    tokens = _shared(before, min(round(sum(before)), first.prompt - overhead))
     for a, b in pairwise(anchors):
         weights, _ = _weighed(items, estimates, a, b.at)
         expected = sum(weights)
@@ -124,8 +138,12 @@ def _anchored(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator
     since = round(response) + tail_tokens
     tokens += _shared(weights, since)
     total = last.prompt + since
+    overhead = total - sum(tokens)
+    if last.projected:
+        margin = round(ESTIMATE_MARGIN * total)
+        return ContextSize(total, "estimate", sum(tokens), margin, overhead, tuple(tokens), estimator.calibration)
     margin = round(max(TAIL_MARGIN * tail_tokens, TOTAL_MARGIN * total))
-    return ContextSize(total, "usage", tail_tokens, margin, total - sum(tokens), tuple(tokens), estimator.calibration)
+    return ContextSize(total, "usage", tail_tokens, margin, overhead, tuple(tokens), estimator.calibration)
 
 
 def _weighed(
@@ -158,20 +176,33 @@ def _anchors(items: Sequence[LedgerItem]) -> list[_Anchor]:
         if known:
             known.output = max(known.output, usage.output_tokens)
             continue
-        anchor = place[item.response_id] = _Anchor(at, usage.prompt_tokens, usage.output_tokens, item.stale)
+        anchor = _Anchor(at, usage.prompt_tokens, usage.output_tokens, item.stale, item.projected)
+        place[item.response_id] = anchor
         found.append(anchor)
     return found
 
 
 def _fresh(anchors: Sequence[_Anchor]) -> list[_Anchor]:
-    """The anchors that measured this context: those since the last stale one and the last drop of the prompt."""
+    """The anchors that measured this context: those since the last stale one and the last drop of the prompt.
+
+    What was charged and what was projected are not mixed: their difference is the error of the projection.
+    """
     start = 0
-    for at, anchor in enumerate(anchors):
+    for at, (before, anchor) in enumerate(zip([None, *anchors], anchors, strict=False)):
         if anchor.stale:
             start = at + 1
-        elif at and anchor.prompt < anchors[at - 1].prompt:
+        elif before and (anchor.prompt < before.prompt or anchor.projected != before.projected):
             start = at
     return list(anchors[start:])
+
+
+def _least_prompt(anchors: Sequence[_Anchor], first: _Anchor) -> _Anchor:
+    """The earliest request whose prompt was not larger than that of the `first` fresh one.
+
+    It says how large the system prompt and the tools are.  Later ones do not: something was taken out in between, and
+    what is estimated for it can be more than all that was left.  A larger one was of before a compaction.
+    """
+    return next(a for a in anchors if a is first or not (a.stale or a.prompt > first.prompt))
 
 
 def _samples(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator: Estimator) -> list[Sample]:

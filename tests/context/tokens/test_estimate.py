@@ -20,12 +20,12 @@ from core.context.tokens.estimate import (
     media_tokens,
 )
 from core.context.tokens.ledger import items_of
-from core.transcript.media import Media
 from core.context.tokens.models import Model, lookup
-from core.transcript.outline import BlockOutline, outline_blocks
 from core.context.view import messages_of
 from core.model import Block
 from core.transcript.chain import active_chain
+from core.transcript.media import Media
+from core.transcript.outline import BlockOutline, outline_blocks
 from core.transcript.reader import open_log
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases"

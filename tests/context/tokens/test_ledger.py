@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 from core.context.tokens.estimate import PRIOR, Estimator
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, LedgerItem, items_of, measure, measure_like
 from core.context.tokens.models import SYNTHETIC, lookup
-from core.transcript.outline import BlockOutline
 from core.model import Message, Usage
+from core.transcript.outline import BlockOutline
 
 MODEL = lookup("claude-opus-4-5")
 ROOT = Path(__file__).resolve().parents[3]
@@ -57,8 +58,10 @@ def test_without_usage_everything_is_estimated_on_top_of_an_overhead() -> None:
     assert size.margin_tokens == round(0.15 * size.total_tokens)
 
 
-def test_an_empty_context_is_nothing_but_overhead() -> None:
-    assert measure([], MODEL).total_tokens == DEFAULT_OVERHEAD_TOKENS
+def test_an_empty_context_sends_nothing() -> None:
+    size = measure([], MODEL)
+
+    assert (size.total_tokens, size.overhead_tokens, size.margin_tokens) == (0, 0, 0)
 
 
 def test_usage_of_made_up_messages_and_of_zeros_does_not_count() -> None:
@@ -127,6 +130,35 @@ def test_a_shrunken_prompt_leaves_no_more_to_the_messages_than_it_holds() -> Non
     assert size.overhead_tokens == 0
 
 
+def test_the_overhead_of_the_first_request_holds_after_the_prompt_fell_a_little() -> None:
+    items = [said(400), response(40_100, 300, 1_000, "m1"), result(280_000), response(122_000, 300, 1_000, "m2")]
+    size = measure([*items, response(121_500, 100, 350, "m3")], MODEL)
+
+    assert size.total_tokens == 121_600
+    assert size.overhead_tokens == pytest.approx(40_000, abs=100)
+
+
+def test_a_request_of_before_a_fall_that_was_larger_says_nothing_about_the_overhead() -> None:
+    size = measure([said(400), response(296_000, 300, 1_000, "m1"), response(66_000, 100, 350, "m2")], MODEL)
+
+    assert size.overhead_tokens == pytest.approx(66_000 - 300 - 110, abs=300)
+
+
+def test_projected_usage_makes_an_estimate_until_a_request_was_charged() -> None:
+    written = replace(response(30_000, 300, 1_000), projected=True)
+    items = [said(400), written, said(200)]
+    size = measure(items, MODEL)
+
+    assert (size.source, size.total_tokens) == ("estimate", 30_300 + estimate(said(200)))
+    assert size.overhead_tokens == 30_000 - estimate(said(400))
+    assert size.tail_tokens == sum(size.item_tokens)
+    assert size.margin_tokens == round(0.15 * size.total_tokens)
+
+    charged = measure([*items, response(33_000, 100, 350, "m2")], MODEL)
+    assert (charged.source, charged.total_tokens, charged.tail_tokens) == ("usage", 33_100, 0)
+    assert charged.margin_tokens == 331
+
+
 def test_the_margin_is_the_larger_of_a_share_of_the_tail_and_of_the_whole() -> None:
     small = measure([said(400), response(50_000, 300, 1_000)], MODEL)
     large = measure([said(400), response(50_000, 300, 1_000), result(2_800_000)], MODEL)
@@ -176,6 +208,12 @@ def test_messages_become_items_with_their_usage() -> None:
     )
 
 
+def test_the_usage_of_the_request_that_made_a_summary_does_not_count() -> None:
+    summary = Message("user", "summary", ({"type": "text", "text": "hi"},), (), "", "", Usage(100_000, 0, 0, 10))
+
+    assert measure(items_of([summary]), MODEL).source == "estimate"
+
+
 def test_a_calibration_skips_steps_with_pictures() -> None:
     picture = LedgerItem((BlockOutline("image", media=()),))
     items = [said(40), response(1_000, 50, 200), picture, response(1_200, 50, 200, "m2")]
@@ -192,6 +230,7 @@ contents = st.builds(
     st.sampled_from(["", "m1", "m2", "m3"]),
     st.sampled_from(["", "claude-opus-4-5", SYNTHETIC]),
     st.booleans(),
+    st.booleans(),
 )
 
 
@@ -206,7 +245,7 @@ def test_messages_and_overhead_always_add_up_to_the_total(items: list[LedgerItem
     assert size == measure(items, MODEL)
 
 
-@given(st.lists(st.tuples(st.integers(1, 9_000), st.integers(1, 3_000)), min_size=2, max_size=8))
+@given(st.lists(st.tuples(st.integers(1, 9_000), st.integers(1, 1_300)), min_size=2, max_size=8))
 def test_spans_between_responses_are_exact(steps: list[tuple[int, int]]) -> None:
     items: list[LedgerItem] = []
     prompt = 20_000
