@@ -18,7 +18,7 @@ from cli.errors import describe
 from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
 from core.model import JSON
-from core.service.compact import CompactResult, Guards, Target, compact
+from core.service.compact import DRY_RUN, CompactResult, Guards, Target, compact
 from core.service.micro import micro
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
@@ -106,7 +106,7 @@ def command(
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
     budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
     work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget) for file in files]
-    failed = 0
+    failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
         for job, outcome in _outcomes(work, jobs):
             step(job.file.path.name)
@@ -117,6 +117,9 @@ def command(
                 ui.print_json(outcome.model_dump(mode="json"), one_line=len(work) > 1)
             else:
                 _show(outcome, len(work) > 1, settings.claude_dir)
+                done.append(outcome)
+    if len(work) > 1 and not as_json:
+        _show_total(done, failed)
     return 1 if failed else 0
 
 
@@ -153,7 +156,9 @@ def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult
 
 
 def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
-    limits = RestoreLimits(settings.restore_files, settings.restore_file_tokens, settings.restore_total_tokens)
+    limits = RestoreLimits(
+        settings.restore_files, settings.restore_file_tokens, settings.restore_total_tokens, Path.home()
+    )
     return Options(settings.keep_tokens, settings.summary_tokens * _CHARS_PER_TOKEN, instructions, limits, in_place)
 
 
@@ -170,30 +175,55 @@ def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
 
 def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     name = ui.title(result.source.title or result.source.id)
-    if not result.changed:
-        click.echo(f"{name}: nothing written: {result.reason}")
-        if result.how == "none":
-            return
-    share = 1 - result.tokens_after / max(1, result.tokens_before)
-    saved = f"{ui.tokens(result.tokens_before)} → {ui.tokens(result.tokens_after)} tokens ({share:.0%} saved)"
     if many:
-        click.echo(f"{name}: {saved}  {result.output}")
+        click.echo(f"{Path(result.source.path).name} ({name}): {_in_short(result)}")
+        return
+    if result.how == "none":
+        click.echo(f"{name}: nothing written: {result.reason}")
         return
     click.echo(f"{name}\n")
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         click.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
-    click.echo()
     if result.how == "full":
-        saved += f"; {result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
+        what = f"{result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
     else:
-        saved += "; all messages stay, large and old tool results are shortened and stored whole"
-    click.echo(saved)
+        what = "all messages stay, large and old tool results are shortened and stored whole"
+    click.echo(f"\n{_saved(result.tokens_before, result.tokens_after)}; {what}")
     for verdict in result.verdicts:
         click.echo(f"on the prompt cache: {verdict}")
     if result.restored:
         click.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
     if result.changed:
         _show_ways(result, claude_dir)
+    else:
+        click.echo(f"nothing written: {result.reason}; the result {_place(result)}")
+
+
+def _in_short(result: CompactResult) -> str:
+    if result.how == "none":
+        return f"left alone: {result.reason}"
+    saved = _saved(result.tokens_before, result.tokens_after)
+    if result.changed:
+        return f"{saved}, written: {result.output}"
+    return f"{saved}, nothing written: {result.reason}; the result {_place(result)}"
+
+
+def _place(result: CompactResult) -> str:
+    """Say where the result of what was not done is, or would be."""
+    return f"would be {result.output}" if result.reason == DRY_RUN else f"is {result.output}"
+
+
+def _saved(before: int, after: int) -> str:
+    return f"{ui.tokens(before)} → {ui.tokens(after)} tokens ({1 - after / max(1, before):.0%} saved)"
+
+
+def _show_total(done: list[CompactResult], failed: int) -> None:
+    """Sum up many sessions, and say how to go on with one of them."""
+    saved = _saved(sum(r.tokens_before for r in done), sum(r.tokens_after for r in done))
+    alone = sum(r.how == "none" for r in done)
+    click.echo(f"{len(done) + failed} sessions: {saved}; {alone} left alone, {failed} failed")
+    if any(r.changed and r.source.format == CLAUDE_CODE for r in done):
+        click.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")
 
 
 def _show_ways(result: CompactResult, claude_dir: Path) -> None:

@@ -42,6 +42,9 @@ class RestoreLimits:
     files: int = 5
     file_tokens: int = 5_000
     total_tokens: int = 50_000
+    home: Path | None = None
+    """The user's home folder: a session that claims to work in it, or above it, gets nothing (a transcript of someone
+    else's may name any folder)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
     Deleted, binary, secret and oversized files are named, with the reason, instead of their content.
     """
     root = Path(cwd)
-    if not cwd or not root.is_dir():
+    if not cwd or not root.is_dir() or _too_wide(root.resolve(), limits.home):
         return []
     done = {_inside(root, use.path) for use in _uses(kept)}
     out: list[Restored] = []
@@ -83,6 +86,11 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
             break
         out.append(restored)
     return out
+
+
+def _too_wide(root: Path, home: Path | None) -> bool:
+    """Whether a folder is no project: the root of the system, the home folder, or one above it."""
+    return root == root.parent or (home is not None and home.resolve().is_relative_to(root))
 
 
 def _uses(messages: Sequence[Message]) -> list[_Use]:

@@ -30,6 +30,7 @@ class Front:
         self._pipe, out = os.pipe()
         self._pid = os.fork()
         if not self._pid:  # pragma: no cover - the second process
+            os.close(self._pipe)  # else it would wait for ever for a reader that is gone
             _work(scanned, out)
         os.close(out)
 

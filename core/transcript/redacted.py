@@ -86,7 +86,8 @@ class Copy:
         uuid = row.get("uuid")
         before = row.get("parentUuid")
         if _is_empty(row) and isinstance(uuid, str):
-            self._parents[uuid] = before if isinstance(before, str) else None
+            above = self._linked(before)
+            self._parents[uuid] = above if isinstance(above, str) and above != uuid else None  # else a loop
             return None
         self._parents.pop(str(uuid), None)  # a row that stands twice: this one is there
         while isinstance(before, str) and before in self._parents:

@@ -20,6 +20,8 @@ from core.transcript.recover import wrong_bytes
 
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEARS = range(1970, 9000)
+"""What counts as a time: no client wrote before, and arithmetic at the ends of the calendar fails."""
 
 
 @dataclass(slots=True)
@@ -135,8 +137,10 @@ def _time(timestamp: str) -> datetime | None:
         value = datetime.fromisoformat(timestamp)
     except ValueError:
         return None
+    if value.year not in _YEARS:
+        return None
     return value if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 def _stamp(time: datetime) -> str:
-    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{time.microsecond // 1000:03d}Z"
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -228,3 +228,17 @@ def test_bytes_that_are_no_text_are_replaced(app: Path) -> None:
 @pytest.mark.parametrize("cwd", ["", "/nonexistent/folder"])
 def test_on_another_machine_nothing_comes_back(cwd: str) -> None:
     assert restore(used("app.py"), (), cwd, NO_LIMITS) == []
+
+
+@pytest.mark.parametrize(("claimed", "back"), [("home/app", True), ("home", False), (".", False), ("/", False)])
+def test_a_session_that_claims_the_home_folder_or_one_above_it_gets_nothing(
+    tmp_path: Path, claimed: str, back: bool
+) -> None:
+    project = tmp_path / "home" / "app"
+    project.mkdir(parents=True)
+    (project / "a.py").write_text("a = 1\n", encoding="utf-8")
+    limits = RestoreLimits(home=tmp_path / "home")
+
+    found = restore(used(str(project / "a.py")), (), str(tmp_path / claimed), limits)
+
+    assert [r.has_content for r in found] == [True] * back
