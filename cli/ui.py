@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from core.context.tokens import words
+
 if TYPE_CHECKING:
     from core.model import JSON
 
@@ -26,21 +28,12 @@ _GAP = "  "
 _SHADES = "█▓▒░▚▞▖▘"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
+tokens = words.tokens
+
 
 def plain(text: str) -> str:
     """Take out what could steer a terminal: transcripts hold what any program or page once printed."""
     return _CONTROL.sub(" ", text)
-
-
-def tokens(count: int | None) -> str:
-    """Write a number of tokens: 950, 18.2k, 181k, 1.2M; "-" for an unknown one."""
-    if count is None:
-        return "-"
-    if count < 1_000:
-        return str(count)
-    if count < 999_500:
-        return f"{count / 1_000:.{1 if count < 99_950 else 0}f}k"
-    return f"{count / 1_000_000:.1f}M"
 
 
 def size(count_bytes: int) -> str:

@@ -7,20 +7,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from core.compaction.full import Options, Plan, plan, text_message
 from core.context.sizes import measured, parts_of_conversation, parts_of_messages, projected_uuids, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
+from core.context.tokens.words import tokens as short
 from core.errors import Changed, FoldmarkError, NothingToCompact, WrongFormat
 from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
 from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.formats.summarised import is_settled, with_head
+from core.transcript.listing import last_written
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
-from core.transcript.listing import last_written
 from core.transcript.projects import SUFFIX, SessionFile
 from core.transcript.records import Record, Source
 from core.transcript.store import Store
@@ -28,6 +30,8 @@ from core.transcript.writer import append, locked, write_new
 
 ATTEMPTS = 3
 """How often a compaction in place starts anew because rows were written since the transcript was read."""
+DRY_RUN = "dry run"
+"""The reason for which a dry run changes nothing."""
 _TITLE_PREFIX = "compacted: "
 
 
@@ -55,7 +59,7 @@ class Guards:
         if self.idle_since is not None and max(file.mtime, last_written(file)) > self.idle_since:
             return "it was written to a short time ago"
         if self.over_tokens is not None and size.total_tokens <= self.over_tokens:
-            return f"it has no more than {self.over_tokens} tokens"
+            return f"it has no more than {short(self.over_tokens)} tokens"
         return ""
 
 
@@ -83,7 +87,8 @@ class CompactResult(Result):
     source: SessionRef
     output: str
     session_id: str
-    how: str
+    how: Literal["full", "micro", "none"]
+    """none: nothing is to be done, `reason` says why."""
     summarizer: str
     tokens_before: int
     tokens_after: int
@@ -136,7 +141,7 @@ def _compact_once(
             return _unchanged(session, size, str(nothing))
         result = _result(task, planned)
         if target.dry_run:
-            return result.model_copy(update={"changed": False, "reason": "dry run"})
+            return result.model_copy(update={"changed": False, "reason": DRY_RUN})
         if not target.in_place and task.output.exists():
             return result.model_copy(update={"changed": False, "reason": "the same compaction was written before"})
         task.write(planned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from core.service.compact import NO_GUARDS, CompactResult, Guards, Target
 from core.service.stages import StageRun, StageSettings, run_stages
 from core.stages.base import Plan
@@ -13,7 +15,7 @@ from core.transcript.projects import SessionFile
 from core.transcript.store import Store
 from core.turn import pipeline
 
-NAME = "micro"
+NAME: Literal["micro"] = "micro"
 
 
 def micro(

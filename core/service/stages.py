@@ -18,7 +18,7 @@ from core.context.tokens.models import Model
 from core.context.tokens.window import levels
 from core.errors import Changed, FoldmarkError
 from core.model import Message
-from core.service.compact import ATTEMPTS, Loss, StageReport, Target, document, output_path, size_of
+from core.service.compact import ATTEMPTS, DRY_RUN, Loss, StageReport, Target, document, output_path, size_of
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
@@ -42,7 +42,7 @@ class StageResult(Result):
     stages: list[StageReport]
     loss: Loss
     verdicts: list[str]
-    """What each plan costs and saves, in words."""
+    """What each plan that deletes something costs and saves, in words."""
     changed: bool
     reason: str
 
@@ -165,7 +165,7 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     if not written.decisions or not (written.differs or run.target.in_place):
         return result.model_copy(update={"changed": False, "reason": result.reason or "nothing is to be done"})
     if run.target.dry_run:
-        return result.model_copy(update={"changed": False, "reason": "dry run"})
+        return result.model_copy(update={"changed": False, "reason": DRY_RUN})
     if not run.target.in_place and run.output.exists():
         return result.model_copy(update={"changed": False, "reason": "the same was written before"})
     written.write()
@@ -261,7 +261,7 @@ class _Written:
             tokens_after=min(run.size.total_tokens, run.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
             loss=Loss(kept=len(run.session.messages) - gone, reachable=gone, gone=0),
-            verdicts=[str(p.verdict) for p in self.plans if p.verdict],
+            verdicts=[str(p.verdict) for p in self.plans if p.verdict and p.verdict.deleted_tokens],
             changed=True,
             reason="; ".join(p.reason for p in self.plans if p.reason),
         )

@@ -12,6 +12,7 @@ from itertools import islice, pairwise
 
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
+from core.context.tokens.words import tokens as short
 from core.model import Message
 
 LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
@@ -67,6 +68,8 @@ class Verdict:
     """Less than 0 where it puts off a compaction that would be the cheaper way to the same end."""
     costs: float
     pays_after: float | None
+    cold: bool = False
+    """Whether the cache is gone anyway."""
 
     @property
     def pays(self) -> bool:
@@ -75,8 +78,17 @@ class Verdict:
 
     def __str__(self) -> str:
         """One line for a person."""
-        when = "never" if self.pays_after is None else f"after {self.pays_after:.0f} requests"
-        return f"{self.deleted_tokens} tokens less, {self.rewritten_tokens} to cache anew: pays {when}"
+        less, anew = short(self.deleted_tokens), short(self.rewritten_tokens)
+        why = " (the cache is cold)" if self.cold else ""
+        return f"{less} tokens less, {anew} to cache anew: pays {when_it_pays(self.pays_after)}{why}"
+
+
+def when_it_pays(after_requests: float | None) -> str:
+    """Say after how many requests something has paid: never (None), at once (0), after 3 requests."""
+    if not after_requests:
+        return "never" if after_requests is None else "at once"
+    count = max(1, round(after_requests))
+    return f"after {count} request{'s' if count > 1 else ''}"
 
 
 def verdict(
@@ -100,7 +112,7 @@ def verdict(
     saves = outlook.requests * each * deleted_tokens - _put_off(outlook, deleted_tokens, each, read, write)
     if cold:
         saves += (write - each) * deleted_tokens
-        return Verdict(deleted_tokens, rewritten_tokens, outlook.requests, saves, 0.0, 0.0)
+        return Verdict(deleted_tokens, rewritten_tokens, outlook.requests, saves, 0.0, 0.0, cold=True)
     costs = rewritten_share * (write - read) * rewritten_tokens
     after = costs / (each * deleted_tokens) if each * deleted_tokens > 0 else None
     return Verdict(deleted_tokens, rewritten_tokens, outlook.requests, saves, CAUTION * costs, after)

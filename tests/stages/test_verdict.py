@@ -10,7 +10,7 @@ import pytest
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import lookup
 from core.model import Message, Usage
-from core.stages.verdict import Outlook, outlook_of, rates, time_of, verdict
+from core.stages.verdict import Outlook, outlook_of, rates, time_of, verdict, when_it_pays
 
 OPUS = lookup("claude-opus-4-6")
 NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -62,7 +62,7 @@ def test_what_deletes_nothing_never_pays() -> None:
     found = verdict(OPUS, 0, 1_000, Outlook(100))
 
     assert (found.pays, found.pays_after) == (False, None)
-    assert str(found) == "0 tokens less, 1000 to cache anew: pays never"
+    assert str(found) == "0 tokens less, 1.0k to cache anew: pays never"
 
 
 def test_a_cold_cache_is_written_anyway_so_it_pays_at_once() -> None:
@@ -70,6 +70,11 @@ def test_a_cold_cache_is_written_anyway_so_it_pays_at_once() -> None:
 
     assert found.saves == pytest.approx(2_500)
     assert (found.costs, found.pays_after) == (0.0, 0.0)
+    assert str(found) == "2.0k tokens less, 50.0k to cache anew: pays at once (the cache is cold)"
+
+
+def test_nothing_pays_after_no_requests() -> None:
+    assert [*map(when_it_pays, (None, 0.0, 0.2, 1.6))] == ["never", "at once", "after 1 request", "after 2 requests"]
 
 
 def test_an_edit_in_the_servers_own_cache_rewrites_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -121,18 +122,29 @@ def test_a_dry_run_writes_nothing_and_shows_what_would_be(project: Path, capsys:
     before = tree(scratch_home)
     assert run(["compact", SESSION_ID, "--dry-run", "--in-place"]) == 0
     out = capsys.readouterr().out
-    assert "nothing written: dry run" in out
+    assert f"nothing written: dry run; the result would be {project / SESSION_ID}.jsonl\n" in out
+    assert [line.startswith("Prompt 0:") for line in out.splitlines()].count(True) == 1
+    assert "\nwritten" not in out
     assert "after " in out
     assert "resume" not in out
     assert tree(scratch_home) == before
 
 
-def test_many_sessions_are_one_line_each(project: Path, capsys: Capture) -> None:
-    long_session("33333333-3333-4333-8333-333333333333").write(project / "33333333-3333-4333-8333-333333333333.jsonl")
+def test_many_sessions_are_one_line_each_and_a_total(project: Path, capsys: Capture, scratch_home: Path) -> None:
+    third = "33333333-3333-4333-8333-333333333333"
+    long_session(third).write(project / f"{third}.jsonl")
     assert run(["compact", str(project), "--keep", "500", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert sum("nothing written" in line for line in lines) == 3
-    assert sum("saved" in line for line in lines) == 2
+    assert [line.partition(".jsonl (")[0] for line in lines[:3]] == [SESSION_ID, OTHER_ID, third]
+    assert sum("nothing written: dry run; the result would be " in line for line in lines) == 2
+    assert sum("left alone: all of it is within what is kept" in line for line in lines) == 1
+    assert re.fullmatch(r"3 sessions: \S+ → \S+ tokens \(\d+% saved\); 1 left alone, 0 failed", lines[3])
+    assert len(lines) == 4
+    assert run(["compact", str(project), "--keep", "500", "--out", str(scratch_home / "out")]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "resume one with:  claude --resume FILE",
+        "take one back with:  foldmark undo FILE",
+    ]
 
     results = compact(capsys, str(project), "--keep", "500")
     assert sorted((r["source"]["id"][0], r["changed"]) for r in results) == [("1", True), ("2", False), ("3", True)]
@@ -158,6 +170,7 @@ def test_one_that_fails_does_not_end_the_others(project: Path, capsys: Capture) 
     assert run(["compact", str(project)]) == 1
     captured = capsys.readouterr()
     assert "broken.jsonl: error: this is no conversation" in captured.err
+    assert captured.out.splitlines()[-1].endswith("; 2 left alone, 1 failed")
     assert "nothing written: the same compaction was written before" in captured.out
 
 
@@ -172,7 +185,7 @@ def test_not_even_a_fault_ends_the_others(project: Path, capsys: Capture, monkey
 
 
 def test_small_and_busy_sessions_are_left_alone(project: Path, capsys: Capture) -> None:
-    assert "no more than 900000 tokens" in compact(capsys, SESSION_ID, "--if-over", "900000")["reason"]
+    assert "no more than 900k tokens" in compact(capsys, SESSION_ID, "--if-over", "900000")["reason"]
     assert "a short time ago" in compact(capsys, SESSION_ID, "--idle", "50m")["reason"]
     os.utime(project / f"{SESSION_ID}.jsonl", (0, 0))
     assert compact(capsys, SESSION_ID, "--idle", "2d", "--if-over", "20000")["changed"] is True
@@ -288,6 +301,7 @@ def test_tool_results_alone_can_be_shortened(tmp_path: Path, capsys: Capture) ->
     assert run(["compact", str(path), "--how", "micro"]) == 0
     out = capsys.readouterr().out
     assert "all messages stay, large and old tool results are shortened and stored whole" in out
+    assert "on the prompt cache: 0 tokens" not in out
     (new,) = set(tmp_path.glob("*.jsonl")) - {path}
     assert len(str(messages(new))) < len(str(messages(path))) / 10
 
