@@ -12,6 +12,7 @@ from core.service.compact import Target
 from core.service.session import opened
 from core.service.snip import SnipProposals, SnipResult, snip, snip_proposals
 from core.service.stages import StageSettings
+from core.stages.verdict import when_it_pays
 
 
 @click.command(short_help="Take a range out of the middle of a session.")
@@ -60,9 +61,9 @@ def _show(result: SnipResult, as_json: bool) -> None:
     if as_json:
         ui.print_json(result.model_dump(mode="json"))
         return
-    freed = sum(stage.tokens_freed for stage in result.stages)
-    click.echo(f"{result.count} messages, {ui.tokens(freed)} tokens: from {result.first} to {result.last}")
-    click.echo(f"{ui.tokens(result.tokens_before)} → {ui.tokens(result.tokens_after)} tokens")
+    before, after = result.tokens_before, result.tokens_after
+    click.echo(f"{result.count} messages, {ui.tokens(before - after)} tokens: from {result.first} to {result.last}")
+    click.echo(f"{ui.tokens(before)} → {ui.tokens(after)} tokens")
     for verdict in result.verdicts:
         click.echo(f"on the prompt cache: {verdict}")
     if not result.changed:
@@ -81,13 +82,7 @@ def _show_proposals(found: SnipProposals, as_json: bool) -> None:
         click.echo(f"nothing to propose: {found.reason}")
         return
     rows = [
-        (p.from_id, p.to_id, str(p.messages), ui.tokens(p.tokens), _when(p.pays_after), ", ".join(p.reasons))
+        (p.from_id, p.to_id, str(p.messages), ui.tokens(p.tokens), when_it_pays(p.pays_after), ", ".join(p.reasons))
         for p in found.proposals
     ]
-    headers = ("from", "to", "messages", "tokens", "pays after", "why")
-    ui.print_table(headers, rows, right=("messages", "tokens", "pays after"))
-
-
-def _when(requests: float | None) -> str:
-    """Say after how many requests something pays."""
-    return "never" if requests is None else f"{requests:.0f} requests" if requests else "at once"
+    ui.print_table(("FROM", "TO", "MESSAGES", "TOKENS", "PAYS", "WHY"), rows, {"MESSAGES", "TOKENS"})

@@ -24,7 +24,7 @@ from core.transcript.page import Body
 from core.transcript.persisted import file_name, persisted_path
 from core.transcript.projects import session_file
 from core.transcript.reader import Log
-from core.transcript.records import REDACTED, find_records
+from core.transcript.records import REDACTED, STDIN, find_records
 from core.transcript.store import Store
 
 Where: TypeAlias = Literal["active", "earlier", "stored", "source"]
@@ -50,6 +50,8 @@ class Item:
     read: Callable[[], str]
     raw: Callable[[], bytes] | None = None
     """The JSON that the text is in, where there is such: a cheap look before the text is decoded."""
+    message: str = ""
+    """The id of the message that it is a part of: it leads here, too."""
 
 
 class OutputLine(Result):
@@ -174,7 +176,7 @@ def _hits(item: Item, matcher: re.Pattern[str], needle: bytes) -> Iterator[Searc
 def _found(ident: str, items: Iterator[Item]) -> Item:
     hits: dict[str, Item] = {}
     for item in items:
-        if item.id.startswith(ident) and ident:
+        if ident and (item.id.startswith(ident) or item.message.startswith(ident)):
             hits.setdefault(item.id, item)
     if ident in hits:
         return hits[ident]
@@ -182,16 +184,17 @@ def _found(ident: str, items: Iterator[Item]) -> Item:
         raise IdNotFound(f"nothing has the id {ident}", "foldmark output SESSION lists the ids")
     if len(hits) > 1:
         listed = "\n  ".join([*hits][:_LISTED])
-        raise IdNotFound(f"{len(hits)} ids begin with {ident}", f"name one of them:\n  {listed}")
+        raise IdNotFound(f"{len(hits)} texts answer to {ident}", f"name one of them:\n  {listed}")
     return next(iter(hits.values()))
 
 
 def _items(session: Session, stack: ExitStack) -> Iterator[Item]:
     """All items; of one id, the first is the one to read."""
+    store = Store.beside(session.path)
     if session.claude is None:
         yield from (i for m in session.messages for i in _of_message(m))
+        yield from _of_store(store)
         return
-    store = Store.beside(session.path)
     log, chain = session.claude
     active = {e.uuid for e in chain.entries}
     yield from _of_log(log, store, lambda entry: "active" if entry.uuid in active else "earlier")
@@ -215,7 +218,7 @@ def _sources(log: Log, stack: ExitStack) -> Iterator[Log]:
 def _source(log: Log, seen: set[Path], stack: ExitStack) -> Log | None:
     """The transcript that the first record names, unless that is one of those that were seen."""
     for record in (placed.record for placed in find_records(log) if placed.record):
-        if record.op == REDACTED:  # what was left out of a copy is not to be found from it
+        if record.op == REDACTED or record.source.path == STDIN:  # what a copy leaves out is not to be found from it
             return None
         path = log.path.parent / record.source.path
         try:
@@ -248,7 +251,8 @@ def _body_reader(store: Store, body: Body) -> Callable[[], str]:
 def _of_message(message: Message) -> Iterator[Item]:
     for block in message.content:
         if block.get("type") == "tool_result":
-            yield Item(str(block.get("tool_use_id")), "result", "", "active", lambda b=block: block_text(b))  # type: ignore[misc]
+            call = str(block.get("tool_use_id"))
+            yield Item(call, "result", "", "active", lambda b=block: block_text(b), message=message.uuid)  # type: ignore[misc]
     yield Item(message.uuid, message.kind, "", "active", lambda: "\n".join(map(_shown, message.content)))
 
 
@@ -262,7 +266,7 @@ def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator
         if entry.type == "user":
             for call in entry.tools:
                 read = _result_reader(log, store, bodies, entry, call)
-                yield Item(call, "result", names.get(call, ""), where(entry), read, raw)
+                yield Item(call, "result", names.get(call, ""), where(entry), read, raw, entry.uuid)
             if entry.tools:
                 continue
         yield Item(entry.uuid, entry.type, "", where(entry), _row_reader(log, entry), raw)

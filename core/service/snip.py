@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from core.context.short_ids import ShortIds
+from collections.abc import Collection
+
 from core.service.compact import Target
 from core.service.session import Result, Session, SessionRef
 from core.service.stages import StageResult, StageRun, StageSettings, run_stages
 from core.stages.snip import Snip, SnipPlan
 from core.stages.verdict import Verdict
 from core.transcript.projects import SessionFile
+
+SHORT_CHARS = 8
+"""Of a random id: among 10,000 messages one pair in a hundred sessions has them in common, and then it is longer."""
 
 
 class SnipResult(StageResult):
@@ -20,14 +24,16 @@ class SnipResult(StageResult):
 
 
 class SnipProposal(Result):
-    """A range that may go: its ends are what `snip` takes, `pays_after` counts requests (None: never)."""
+    """A range that may go, and why."""
 
     from_id: str
+    """The start of an id, long enough for `snip` and `output`."""
     to_id: str
     messages: int
     tokens: int
     reasons: list[str]
     pays_after: float | None
+    """After how many requests (null: never)."""
     verdict: str
 
 
@@ -59,11 +65,11 @@ def snip(file: SessionFile, from_id: str, to_id: str, target: Target, settings: 
 def snip_proposals(session: Session, target: Target, settings: StageSettings) -> SnipProposals:
     """The ranges of an open session that may go."""
     run = StageRun(session, Snip.name, ("suggest",), target, settings)
-    short = ShortIds.of(run.scene.messages).short
+    known = _ids(session)
     found = [
         SnipProposal(
-            from_id=short(p.from_id),
-            to_id=short(p.to_id),
+            from_id=_start_of(p.from_id, known),
+            to_id=_start_of(p.to_id, known),
             messages=p.plan.count,
             tokens=p.tokens,
             reasons=[*p.reasons],
@@ -76,6 +82,19 @@ def snip_proposals(session: Session, target: Target, settings: StageSettings) ->
     if not run.scene.may_edit:
         reason = "an unfinished tool loop holds thinking that is bound to what is before it"
     return SnipProposals(session=session.ref, proposals=found, reason=reason)
+
+
+def _ids(session: Session) -> set[str]:
+    """All ids that a name may lead to."""
+    if session.claude is None:
+        return {m.uuid for m in session.messages}
+    return {name for entry in session.claude[0].entries for name in (entry.uuid, *entry.tools)}
+
+
+def _start_of(ident: str, known: Collection[str]) -> str:
+    """The shortest start of an id, of at least `SHORT_CHARS`, with which no other begins."""
+    lengths = range(SHORT_CHARS, len(ident))
+    return next((ident[:n] for n in lengths if sum(k.startswith(ident[:n]) for k in known) < 2), ident)
 
 
 def _pays_after(verdict: Verdict | None) -> float | None:

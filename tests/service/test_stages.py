@@ -330,7 +330,7 @@ def test_of_another_clients_conversation_the_new_context_is_written(tmp_path: Pa
 # Proposals
 
 
-def test_proposals_are_short_ids_with_figures_or_a_reason(path: Path) -> None:
+def test_where_nothing_is_proposed_the_reason_is_given(path: Path) -> None:
     with opened(session_file(path)) as session:
         found = snip_proposals(session, target(path), DEFAULT)
     assert found.proposals == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -89,8 +90,16 @@ def test_suggestions_name_ids_that_snip_takes(path: Path, capsys: pytest.Capture
     assert proposal["reasons"] == ["superseded"]
 
     assert run(["snip", str(source), "--suggest"]) == 0
-    line = capsys.readouterr().out.splitlines()[1]
+    header, line = capsys.readouterr().out.splitlines()
+    assert header.split() == ["FROM", "TO", "MESSAGES", "TOKENS", "PAYS", "WHY"]
     assert line.split()[:2] == [proposal["from_id"], proposal["to_id"]]
+    for end, first in ((proposal["from_id"], "Read toolu_"), (proposal["to_id"], "some words of a file")):
+        assert run(["output", str(source), end]) == 0
+        assert capsys.readouterr().out.startswith(first)
+    assert run(["snip", str(source), proposal["from_id"], proposal["to_id"], "--dry-run"]) == 0
+    figures = re.match(r"\d+ messages, (\S+)k tokens: [^\n]*\n(\S+)k → (\S+)k tokens\n", capsys.readouterr().out)
+    assert figures is not None
+    assert float(figures[1]) == pytest.approx(float(figures[2]) - float(figures[3]), abs=0.11)
     assert run(["snip", str(source), proposal["from_id"], proposal["to_id"], "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["count"] == proposal["messages"]
 
