@@ -144,41 +144,62 @@ class State:
 
 def fold(decisions: Iterable[Decision], state: State | None = None) -> State:
     """The state after all decisions, in their order; ids that are not there (any more) are passed over."""
-    now = state or State()
+    draft = _Draft(state or State())
     for decision in decisions:
-        now = _after(now, decision)
-    return now
+        draft.add(decision)
+    return draft.state()
 
 
-def _after(state: State, decision: Decision) -> State:
-    match decision:
-        case Seen(ids=ids):
-            return replace(state, seen=state.seen.union(ids))
-        case Replaced(id=call):
-            if call in state.replaced:  # frozen: the first decision holds
-                return state
-            return replace(state, seen=state.seen | {call}, replaced={**state.replaced, call: decision})
-        case MediaReplaced(owner=owner, body=body, text=text):
-            return replace(state, media={**state.media, owner: {body: text, **state.media.get(owner, _NO_NOTES)}})
-        case Snipped():
-            return replace(state, snips=(*state.snips, decision))
-        case Collapsed():
-            return replace(state, staged=(*state.staged, decision))
-        case Committed(ids=ids, at_request=at):
-            moved = tuple(s for s in state.staged if s.id in ids)
-            left = tuple(s for s in state.staged if s.id not in ids)
-            return replace(state, staged=left, committed=(*state.committed, *moved), last_commit_request=at)
-        case Withdrawn(ids=ids):
-            return replace(
-                state,
-                snips=tuple(s for s in state.snips if s.id not in ids),
-                staged=tuple(s for s in state.staged if s.id not in ids),
-                committed=tuple(s for s in state.committed if s.id not in ids),
-            )
-        case CacheEdited():
-            return replace(state, cache_edits=(*state.cache_edits, decision))
-        case Nudged():
-            return replace(state, nudges=(*state.nudges, decision))
+class _Draft:
+    """A state that is being folded: a decision changes it where it is, so that each costs the same."""
+
+    def __init__(self, state: State) -> None:
+        self.seen = set(state.seen)
+        self.replaced = dict(state.replaced)
+        self.media = {owner: dict(notes) for owner, notes in state.media.items()}
+        self.snips, self.staged, self.committed = [*state.snips], [*state.staged], [*state.committed]
+        self.cache_edits, self.nudges = [*state.cache_edits], [*state.nudges]
+        self.last_commit_request = state.last_commit_request
+
+    def add(self, decision: Decision) -> None:
+        match decision:
+            case Seen(ids=ids):
+                self.seen.update(ids)
+            case Replaced(id=call):
+                if call not in self.replaced:  # frozen: the first decision holds
+                    self.seen.add(call)
+                    self.replaced[call] = decision
+            case MediaReplaced(owner=owner, body=body, text=text):
+                self.media.setdefault(owner, {}).setdefault(body, text)
+            case Snipped():
+                self.snips.append(decision)
+            case Collapsed():
+                self.staged.append(decision)
+            case Committed(ids=ids, at_request=at):
+                self.committed += [s for s in self.staged if s.id in ids]
+                self.staged = [s for s in self.staged if s.id not in ids]
+                self.last_commit_request = at
+            case Withdrawn(ids=ids):
+                self.snips = [s for s in self.snips if s.id not in ids]
+                self.staged = [s for s in self.staged if s.id not in ids]
+                self.committed = [s for s in self.committed if s.id not in ids]
+            case CacheEdited():
+                self.cache_edits.append(decision)
+            case Nudged():
+                self.nudges.append(decision)
+
+    def state(self) -> State:
+        return State(
+            frozenset(self.seen),
+            self.replaced,
+            self.media,
+            tuple(self.snips),
+            tuple(self.staged),
+            tuple(self.committed),
+            tuple(self.cache_edits),
+            tuple(self.nudges),
+            self.last_commit_request,
+        )
 
 
 @dataclass(frozen=True, slots=True)

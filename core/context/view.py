@@ -213,6 +213,7 @@ def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Rol
     results: dict[str, Block] = {}
     for block in (b for m in messages for b in tool_results(m)):
         results.setdefault(str(block.get("tool_use_id")), block)
+    place = {call: n for n, call in enumerate(results)}
     open_at = _open_end(messages) if dialect.completes_last_call else None
     used: set[str] = set()
     for i, message in enumerate(messages):
@@ -230,10 +231,8 @@ def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Rol
                 answers[call] = results.get(call) or _interrupted(call)
             blocks.append(block)
         yield "assistant", blocks
-        yield (
-            "user",
-            [b for c, b in results.items() if c in answers] + [b for c, b in answers.items() if c not in results],
-        )
+        in_order = sorted(answers, key=lambda call: place.get(call, len(place)))  # what is made up stands last
+        yield "user", [answers[call] for call in in_order]
 
 
 def _open_end(messages: Sequence[Message]) -> int | None:

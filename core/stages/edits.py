@@ -13,7 +13,7 @@ from core.errors import FoldmarkError
 from core.model import Message
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.verdict import Verdict
-from core.stages.worth import worth
+from core.stages.worth import weighing
 from core.transcript.store import Store
 
 
@@ -40,17 +40,22 @@ def choose(scene: Scene, view: Sequence[Message], edits: Sequence[Edit]) -> tupl
     sizes = scene.tokens(view)
     sent = max((i for i, m in enumerate(view) if m.kind == "response"), default=-1)
     behind = [*accumulate(reversed([size if i < sent else 0 for i, size in enumerate(sizes)]), initial=0)][::-1]
-    verdicts = [_verdict(scene, sum(sizes), behind, edits[n:]) for n in range(len(edits))]
+    verdicts = _verdicts(scene, sum(sizes), behind, edits)
     best = 0 if scene.forced else max(range(len(edits)), key=lambda n: (_gain(verdicts[n]), -n))
     pays = scene.forced or verdicts[best].pays
     return [e for n, e in enumerate(edits) if (pays and n >= best) or e.at > sent], verdicts[best]
 
 
-def _verdict(scene: Scene, view_tokens: int, behind: Sequence[int], edits: Sequence[Edit]) -> Verdict:
-    deleted_tokens = max(0, sum(e.freed_tokens for e in edits))
-    gone_tokens = sum(e.freed_tokens for e in edits[1:] if behind[e.at])
-    rewritten_tokens = max(0, behind[edits[0].at + 1] - gone_tokens)
-    return worth(scene, scene.overhead_tokens + view_tokens, deleted_tokens, rewritten_tokens)
+def _verdicts(scene: Scene, view_tokens: int, behind: Sequence[int], edits: Sequence[Edit]) -> list[Verdict]:
+    """For each edit the verdict on making it and all behind it."""
+    weigh = weighing(scene, scene.overhead_tokens + view_tokens)
+    found: list[Verdict] = []
+    deleted_tokens = gone_tokens = 0
+    for edit in reversed(edits):
+        deleted_tokens += edit.freed_tokens
+        found.append(weigh(max(0, deleted_tokens), max(0, behind[edit.at + 1] - gone_tokens)))
+        gone_tokens += edit.freed_tokens if behind[edit.at] else 0
+    return found[::-1]
 
 
 def _gain(verdict: Verdict) -> float:

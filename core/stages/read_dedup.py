@@ -11,6 +11,7 @@ from core.model import Block, Message, tool_results, tool_uses
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, tool_results_of
+from core.summarizers.extractive.names import strings_in
 from core.transcript.blob import json_bytes
 
 MIN_CHARS = 1_000
@@ -19,6 +20,7 @@ MIN_CHARS = 1_000
 _LOOKING = frozenset({"Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite"})
 """Tools that change no file."""
 _NOT_TEXT = (".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
+_WORD = re.compile(r"\w+")
 _STUB = "[{path}: nothing has changed since it was read before; the content is in the result of {id} above.]"
 
 
@@ -36,6 +38,34 @@ class _Pair:
 
     result: ToolResult
     earlier: str
+
+
+class _Known:
+    """Results that show how files are now, found by the files' names."""
+
+    def __init__(self) -> None:
+        self.results: dict[bytes, ToolResult] = {}
+        self._keys: dict[str, list[bytes]] = {}
+        """By the longest word of the file's name: a text that names many files costs no more for many results."""
+
+    def add(self, key: bytes, result: ToolResult) -> None:
+        if key not in self.results:
+            self._keys.setdefault(max(_WORD.findall(_file_name(result)), key=len, default=""), []).append(key)
+        self.results[key] = result
+
+    def forget(self, text: str) -> None:
+        """Drops the results of all files that a text names."""
+        for word in dict.fromkeys(["", *_WORD.findall(text)]) if self.results else ():
+            keys = self._keys.pop(word, [])
+            left = [key for key in keys if _file_name(self.results[key]) not in text]
+            for key in set(keys).difference(left):
+                del self.results[key]
+            if left:
+                self._keys[word] = left
+
+
+def _file_name(result: ToolResult) -> str:
+    return re.split(r"[/\\]", result.path)[-1]
 
 
 class ReadDedup:
@@ -57,7 +87,7 @@ class ReadDedup:
         decided = scene.state.cleared_on_server.union(scene.state.replaced)
         results = {r.id: r for r in tool_results_of(view) if r.id not in decided}
         calls = {str(call.get("id")): call for message in view for call in tool_uses(message)}
-        known: dict[bytes, ToolResult] = {}
+        known = _Known()
         for message in view:
             for call in tool_uses(message):
                 self._forget(known, call)
@@ -68,25 +98,21 @@ class ReadDedup:
                 if result is None or not self._is_text_read(result):
                     continue
                 key = json_bytes([result.name, call.get("input")])
-                earlier = known.setdefault(key, result)
-                if earlier.id != ident and earlier.block.get("content") == block.get("content"):
+                earlier = known.results.get(key)
+                if earlier and earlier.id != ident and earlier.block.get("content") == block.get("content"):
                     yield _Pair(result, earlier.id)
                 else:
-                    known[key] = result
+                    known.add(key, result)
 
     def _is_text_read(self, result: ToolResult) -> bool:
         reads = result.name in self.settings.tools and bool(result.path) and not result.is_error
         is_text = not (result.has_media or result.path.lower().endswith(_NOT_TEXT))
         return reads and is_text and result.chars >= self.settings.min_chars
 
-    def _forget(self, known: dict[bytes, ToolResult], call: Block) -> None:
+    def _forget(self, known: _Known, call: Block) -> None:
         """Drops what a call may have changed: every file that it names, unless it only looks."""
-        if not known or call.get("name") in _LOOKING or call.get("name") in self.settings.tools:
-            return
-        given = json_bytes(call.get("input")).decode()
-        for key, result in [*known.items()]:
-            if re.split(r"[/\\]", result.path)[-1] in given:
-                del known[key]
+        if call.get("name") not in _LOOKING and call.get("name") not in self.settings.tools:
+            known.forget("\n".join(strings_in(call.get("input"))))
 
 
 def _edit(scene: Scene, pair: _Pair) -> Edit:

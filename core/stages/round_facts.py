@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 import msgspec
 
@@ -106,9 +107,10 @@ def facts_of(
         rounds.append(one)
         deeds += own
     _supersede(rounds, deeds)
-    _give_up(rounds, deeds, messages)
+    mended = _mended(deeds)
+    _give_up(rounds, deeds, mended, messages)
     _close(rounds, deeds)
-    _bar(rounds, deeds, messages)
+    _bar(rounds, deeds, mended, messages)
     return rounds
 
 
@@ -173,7 +175,12 @@ def _endings(path: str) -> Iterator[str]:
     yield from ("/".join(parts[i:]) for i in range(1, len(parts)))
 
 
-def _give_up(rounds: Sequence[RoundFacts], deeds: Sequence[_Deed], messages: Sequence[Message]) -> None:
+def _give_up(
+    rounds: Sequence[RoundFacts],
+    deeds: Sequence[_Deed],
+    mended: Sequence[_Deed | None],
+    messages: Sequence[Message],
+) -> None:
     """Marks what was reverted, what failed and was done otherwise, and what the person turned down."""
     olds: dict[tuple[str, JSON], list[int]] = {}
     edits: list[_Deed] = []
@@ -188,9 +195,10 @@ def _give_up(rounds: Sequence[RoundFacts], deeds: Sequence[_Deed], messages: Seq
         elif call.command and deed.worked:
             if _COMMIT.search(call.command):
                 edits.clear()
-            edits = [*_still_there(rounds, edits, call.command)]
-    for deed in deeds:
-        if deed.failed and (mended := _mended(deed, deeds)) is not None and mended.key != deed.key:
+            if undone := _TAKEN_BACK.search(call.command):
+                edits = [*_still_there(rounds, edits, undone)]
+    for deed, other in zip(deeds, mended, strict=True):
+        if deed.failed and other is not None and other.key != deed.key:
             rounds[deed.round].dead = True
     turned_down = False
     for one in reversed(rounds):
@@ -206,11 +214,10 @@ def _string(call: Call, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _still_there(rounds: Sequence[RoundFacts], edits: Sequence[_Deed], command: str) -> Iterator[_Deed]:
+def _still_there(rounds: Sequence[RoundFacts], edits: Sequence[_Deed], undone: re.Match[str]) -> Iterator[_Deed]:
     """The edits that a command did not take back; the rounds of the others are dead."""
-    undone = _TAKEN_BACK.search(command)
     for deed in edits:
-        if undone and _takes_back(undone, deed.call.path):
+        if _takes_back(undone, deed.call.path):
             rounds[deed.round].dead = True
         else:
             yield deed
@@ -223,14 +230,25 @@ def _takes_back(undone: re.Match[str], path: str) -> bool:
     return "." in words or any(path == w or path.endswith("/" + w.removeprefix("./")) for w in words)
 
 
-def _mended(deed: _Deed, deeds: Sequence[_Deed]) -> _Deed | None:
-    """The first later call that worked and was the same, or of the same sort and about the same."""
-    for other in deeds:
-        if other.round > deed.round and other.worked:
-            same = other.sort == deed.sort and bool(other.targets & deed.targets)
-            if other.key == deed.key or same:
-                return other
-    return None
+def _mended(deeds: Sequence[_Deed]) -> list[_Deed | None]:
+    """For each call the first of a later round that worked and was the same, or of the same sort about the same."""
+    first: dict[tuple[str, str | bytes], int] = {}
+    out: list[_Deed | None] = [None] * len(deeds)
+    for _, group in groupby(reversed([*enumerate(deeds)]), key=lambda item: item[1].round):  # newest round first
+        own = [*group]
+        for at, deed in own:
+            later = [first[sign] for sign in _signs(deed) if sign in first]
+            out[at] = deeds[min(later)] if later else None
+        for at, deed in own:
+            if deed.worked:
+                first.update(dict.fromkeys(_signs(deed), at))
+    return out
+
+
+def _signs(deed: _Deed) -> Iterator[tuple[str, str | bytes]]:
+    """What two calls have in common, at least one of it, when one can mend the other."""
+    yield "", deed.key
+    yield from ((deed.sort, target) for target in deed.targets)
 
 
 def _close(rounds: Sequence[RoundFacts], deeds: Sequence[_Deed]) -> None:
@@ -255,12 +273,17 @@ def _completed(todos: JSON) -> frozenset[str]:
     return frozenset(str(t.get("content")) for t in done)
 
 
-def _bar(rounds: Sequence[RoundFacts], deeds: Sequence[_Deed], messages: Sequence[Message]) -> None:
+def _bar(
+    rounds: Sequence[RoundFacts],
+    deeds: Sequence[_Deed],
+    mended: Sequence[_Deed | None],
+    messages: Sequence[Message],
+) -> None:
     """Marks what is still needed."""
     instructions = {r.id for r in tool_results_of(messages) if r.is_instruction}
     lists = [d for d in deeds if d.call.name == _TASK_LIST]
-    for deed in deeds:
+    for deed, other in zip(deeds, mended, strict=True):
         one = rounds[deed.round]
         one.loads |= deed.call.name in _LOADS or deed.ident in instructions
-        stands = deed.failed and _mended(deed, deeds) is None
+        stands = deed.failed and other is None
         one.is_open |= deed.call.result is None or stands or deed in lists[-1:]

@@ -7,7 +7,7 @@ person wrote in it, and what else is no response and no result, stays unless it 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from core.context.projection import Snipped, Withdrawn
@@ -18,7 +18,8 @@ from core.model import Message
 from core.stages.base import Plan, Scene
 from core.stages.receipt import page_name, receipt
 from core.stages.snip_scores import Candidate, candidates
-from core.stages.worth import worth
+from core.stages.verdict import Verdict
+from core.stages.worth import weighing
 from core.transcript.materialize import derived_id
 
 REMOVABLE = ("response", "results")
@@ -77,11 +78,12 @@ class _Look:
     scene: Scene
     messages: tuple[Message, ...]
     sizes: list[int]
-    total_tokens: int
     protected: int
     """Index of the first message of the protected tail."""
     markers: frozenset[str]
     """Ids of what stands in for others: never taken out, they say where the others are."""
+    weigh: Callable[[int, int], Verdict]
+    """The verdict on what is deleted, with what follows it and stays, in tokens."""
 
 
 class Snip:
@@ -161,7 +163,8 @@ class Snip:
         state = scene.state
         markers = frozenset([*(d.id for d in state.snips), *(d.id for d in state.committed)])
         protected = _protected_from(messages, sizes)
-        return _Look(scene, messages, sizes, scene.overhead_tokens + sum(sizes), protected, markers)
+        weigh = weighing(scene, scene.overhead_tokens + sum(sizes))
+        return _Look(scene, messages, sizes, protected, markers, weigh)
 
     def _may_go(self, look: _Look, at: int, named: bool) -> bool:
         message = look.messages[at]
@@ -186,7 +189,7 @@ class Snip:
             self.name,
             (decision,),
             tokens_freed=freed,
-            verdict=worth(scene, look.total_tokens, freed, behind),
+            verdict=look.weigh(freed, behind),
             first=messages[0].uuids[0],
             last=messages[-1].uuids[-1],
             count=len(messages),

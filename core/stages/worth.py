@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from core.context.tokens.cost import CacheLife
@@ -48,11 +48,19 @@ def outlook(scene: Scene, total_tokens: int, life: CacheLife) -> Outlook:
     return outlook_of(scene.messages, total_tokens, auto_threshold_tokens(scene), scene.overhead_tokens, life)
 
 
+def weighing(scene: Scene, total_tokens: int) -> Callable[[int, int], Verdict]:
+    """Gives verdicts on edits of one view, by the tokens that are deleted and those that `worth` calls behind.
+
+    What is to come is made out once, not for each of many edits.
+    """
+    life, cold = cache_life(scene.messages), is_cold(scene)
+    ahead = outlook(scene, total_tokens, life)
+    return lambda deleted, behind: verdict(scene.model, deleted, behind, ahead, cold=cold, life=life)
+
+
 def worth(scene: Scene, total_tokens: int, deleted_tokens: int, behind_tokens: int) -> Verdict:
     """The verdict on an edit; `behind_tokens` follow the first change and stay.
 
     They are all taken as cached: what came after the newest request is little.
     """
-    life = cache_life(scene.messages)
-    ahead = outlook(scene, total_tokens, life)
-    return verdict(scene.model, deleted_tokens, behind_tokens, ahead, cold=is_cold(scene), life=life)
+    return weighing(scene, total_tokens)(deleted_tokens, behind_tokens)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from core.context.view import INTERRUPTED, api_messages, messages_of
 from core.model import JSON, Block, Message, Usage
 from core.transcript.chain import load
 from tests.strategies import Transcript, damaged, transcripts
+from tests.work import grows_linearly
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 dialects = st.sampled_from([NEWEST, OLDER])
@@ -315,3 +317,18 @@ def test_a_view_of_messages_that_no_response_is_in() -> None:
 )
 def test_the_dialect_is_told_from_the_version(version: str, dialect: Dialect) -> None:
     assert dialect_of(version) is dialect
+
+
+def rounds(count: int) -> Callable[[], object]:
+    """Makes `count` responses with a call each, and sends them."""
+    messages: list[Message] = []
+    for n in range(count):
+        call: Block = {"type": "tool_use", "id": f"t{n}", "name": "Read", "input": {}}
+        result: Block = {"type": "tool_result", "tool_use_id": f"t{n}", "content": "text"}
+        messages.append(Message("assistant", "response", (call,), (f"a{n}",), f"m{n}"))
+        messages.append(Message("user", "results", (result,), (f"r{n}",)))
+    return lambda: api_messages(messages)
+
+
+def test_a_session_of_twice_the_length_is_twice_the_work() -> None:
+    assert grows_linearly(rounds)
