@@ -8,6 +8,7 @@ from core.errors import WrongFormat
 from core.service.session import Result, Session, SessionRef
 from core.transcript.check import check as findings_of
 from core.transcript.findings import NOTES
+from core.transcript.formats import NOTES as FOREIGN_NOTES
 from core.transcript.materialize import derived_id
 from core.transcript.projects import SUFFIX
 from core.transcript.repair import repair
@@ -25,12 +26,15 @@ class FindingLine(Result):
 
 
 class CheckResult(Result):
-    """All findings; `ok` when none of them is damage.  `output` is the repaired copy, "" where none was written."""
+    """All findings; `ok` when none of them is damage."""
 
     session: SessionRef
     ok: bool
     findings: list[FindingLine]
     output: str
+    """The repaired copy, "" where there is none."""
+    already_there: bool
+    """The copy was written by an earlier run."""
 
 
 def check(session: Session, repair_to: Path | None = None) -> CheckResult:
@@ -40,10 +44,16 @@ def check(session: Session, repair_to: Path | None = None) -> CheckResult:
     """
     findings = _findings(session)
     ok = not any(f.damage for f in findings)
-    output = ""
+    output, written = None, False
     if repair_to is not None and not ok:
-        output = str(_repaired(session, repair_to))
-    return CheckResult(session=session.ref, ok=ok, findings=findings, output=output)
+        output, written = _repaired(session, repair_to)
+    return CheckResult(
+        session=session.ref,
+        ok=ok,
+        findings=findings,
+        output=str(output or ""),
+        already_there=output is not None and not written,
+    )
 
 
 def _findings(session: Session) -> list[FindingLine]:
@@ -53,10 +63,14 @@ def _findings(session: Session) -> list[FindingLine]:
             for f in findings_of(*session.claude)
         ]
     found = session.conversation.findings if session.conversation else ()
-    return [FindingLine(kind=f.kind, line=f.line, message=f.message, repaired="", damage=True) for f in found]
+    return [
+        FindingLine(kind=f.kind, line=f.line, message=f.message, repaired="", damage=f.kind not in FOREIGN_NOTES)
+        for f in found
+    ]
 
 
-def _repaired(session: Session, folder: Path) -> Path:
+def _repaired(session: Session, folder: Path) -> tuple[Path, bool]:
+    """The repaired copy, and whether it was written just now."""
     if session.claude is None:
         raise WrongFormat(
             f"{session.path.name} is not a Claude Code transcript: it can be checked, not repaired",
@@ -64,6 +78,7 @@ def _repaired(session: Session, folder: Path) -> Path:
         )
     log = session.claude[0]
     output = folder / f"{derived_id('repaired', session.file.id, str(log.size))}{SUFFIX}"
-    if not output.exists():
+    there = output.exists()
+    if not there:
         write_new(output, repair(log))
-    return output
+    return output, not there

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -80,10 +80,11 @@ def _of_links(log: Log, repairs: Repairs) -> Iterator[Finding]:
 
 def _of_pairs(entries: Iterable[Entry]) -> Iterator[Finding]:
     """Calls and results without their other half, and ids that two rows have."""
-    rows = list({e.uuid: e for e in entries if e.tools and e.uuid}.values())
+    rows_of_talk = [*{e.uuid: e for e in entries if e.type in ("user", "assistant") and e.uuid}.values()]
+    rows = [e for e in rows_of_talk if e.tools]
     calls = Counter(t for e in rows if e.type == "assistant" for t in e.tools)
     results = {t for e in rows if e.type == "user" for t in e.tools}
-    seen: set[str] = set()
+    newest, seen = _newest_response(rows_of_talk), set[str]()
     for entry in rows:
         for tool in entry.tools:
             if entry.type == "user":
@@ -91,10 +92,26 @@ def _of_pairs(entries: Iterable[Entry]) -> Iterator[Finding]:
                     yield Finding("orphan-result", entry.offset, f"{tool}: a result of a call that is not in the file")
                 continue
             if tool not in results:
-                yield Finding("unpaired-call", entry.offset, f"{tool}: a call without a result in the file")
+                kind: FindingKind = "open-call" if entry.offset in newest else "unpaired-call"
+                yield Finding(kind, entry.offset, f"{tool}: a call without a result in the file")
             if tool in seen:
                 yield Finding("duplicate-call", entry.offset, f"{tool}: called before; the first pair counts")
             seen.add(tool)
+
+
+def _newest_response(rows: Sequence[Entry]) -> set[int]:
+    """The rows (by offset) of the last response, if nothing but results stands behind it: others may still come."""
+    found: set[int] = set()
+    response = ""
+    for entry in reversed(rows):
+        if entry.type == "user" and not entry.tools:
+            break
+        if entry.type == "assistant":
+            if found and (not response or entry.response_id != response):
+                break
+            response = entry.response_id
+            found.add(entry.offset)
+    return found
 
 
 def _of_boundaries(log: Log) -> Iterator[Finding]:

@@ -8,17 +8,20 @@ from typing import Literal, TypeAlias
 FindingKind: TypeAlias = Literal[
     "joined-line", "spliced-line", "torn-tail", "garbage-line", "not-a-row", "pretty-printed", "bad-bytes",
     "no-final-newline", "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "odd-row",
-    "unpaired-call", "orphan-result", "duplicate-call", "unsigned-thinking",
+    "unpaired-call", "open-call", "orphan-result", "duplicate-call", "unsigned-thinking",
     "history-not-in-file", "preserved-not-in-file", "long-line",
 ]  # fmt: skip
 """joined-line: whole records without a line end between them.  spliced-line: a cut record with a whole one behind it.
 torn-tail: the last record is cut.  garbage-line: bytes that are no record.  not-a-row: JSON, but no row.
 pretty-printed: one record over several lines.  bad-bytes: no UTF-8, NUL bytes, a byte-order mark, half a surrogate.
 duplicate-uuid: two rows of one id, no compaction between them.  odd-row: part of a conversation, but no id or content.
-unpaired-call, orphan-result: the other half is nowhere in the file.  duplicate-call: one id for two calls.
+unpaired-call, orphan-result: the other half is nowhere in the file.  open-call: the result may still come.
+duplicate-call: one id for two calls.
 history-not-in-file, preserved-not-in-file: what a compaction refers to is not there.  long-line: over a megabyte."""
 
-NOTES: frozenset[FindingKind] = frozenset({"history-not-in-file", "preserved-not-in-file", "long-line"})
+NOTES: frozenset[FindingKind] = frozenset(
+    {"no-final-newline", "open-call", "history-not-in-file", "preserved-not-in-file", "long-line"}
+)
 """Kinds that are worth knowing, but no damage: nothing that was in the file is lost or misread."""
 
 

@@ -12,7 +12,7 @@ from core.context.view import api_messages, messages_of
 from core.model import JSON
 from core.transcript.chain import load
 from core.transcript.check import LONG_LINE_BYTES, check
-from core.transcript.findings import Finding
+from core.transcript.findings import NOTES, Finding
 from core.transcript.repair import repair
 from tests.strategies import STEPS, Transcript, damaged, transcripts
 
@@ -138,8 +138,22 @@ def test_pairs_that_are_not_whole_are_reported(tmp_path: Path) -> None:
 
     findings, _, sent = checked(tmp_path, transcript.data())
 
-    assert [(f.kind, f.line) for f in findings] == [("unpaired-call", 3), ("orphan-result", 5)]
+    assert [(f.kind, f.line) for f in findings] == [("open-call", 3), ("orphan-result", 5)]
     assert "toolu_of_nothing" not in str(sent)
+
+
+@pytest.mark.parametrize(
+    ("more", "kinds"),
+    [("", ["open-call"]), ("prompt", ["unpaired-call"]), ("answer", ["unpaired-call"])],
+)
+def test_a_call_whose_result_may_still_come_is_no_damage(tmp_path: Path, more: str, kinds: list[str]) -> None:
+    transcript = Transcript()
+    transcript.calls(2, answered=1)
+    if more:
+        transcript.user("Go on") if more == "prompt" else transcript.assistant({"type": "text", "text": "Done."}, "m")
+
+    assert [f.kind for f in checked(tmp_path, transcript.data())[0]] == kinds
+    assert {"open-call", "no-final-newline"} < NOTES
 
 
 def test_a_long_line_that_is_hard_to_read_is_reported_all_the_same(tmp_path: Path) -> None:

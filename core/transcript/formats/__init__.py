@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import InputError, WrongFormat
-from core.transcript.formats.conversation import Conversation, Finding, Format
+from core.transcript.formats.conversation import NOTES, Conversation, Finding, Format
 from core.transcript.formats.markdown import write_markdown
 from core.transcript.formats.outgoing import write_messages
 from core.transcript.formats.sniff import FORMATS, expect_claude_code, find_format, sniff
 
 __all__ = [
     "FORMATS",
+    "NOTES",
     "Conversation",
     "Finding",
     "Format",

@@ -146,8 +146,12 @@ class Messages:
 
 def report_pairs(messages: Iterable[Message], findings: Findings) -> None:
     """Reports every call without a result and every result without a call before it, by id."""
+    newest: set[str] = set()
+    """Calls behind which nothing was said: their results may still come."""
     open_calls: dict[str, int] = {}
     for message in messages:
+        if message.kind != "results":
+            newest = {string(call.get("id")) for call in tool_uses(message)}
         for call in tool_uses(message):
             name = string(call.get("id"))
             open_calls[name] = open_calls.get(name, 0) + 1
@@ -159,7 +163,7 @@ def report_pairs(messages: Iterable[Message], findings: Findings) -> None:
                 findings.add("orphan-result", 0, f"the result {name} has no call")
     for name, left in open_calls.items():
         for _ in range(left):
-            findings.add("unpaired-call", 0, f"the call {name} has no result")
+            findings.add("open-call" if name in newest else "unpaired-call", 0, f"the call {name} has no result")
 
 
 def choose(listed: Sequence[tuple[str, str]], pick: str, what: str) -> int:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from core.model import JSON, Block, Message
 
+NOTES = frozenset({"open-call", "rolled-back", "pruned-output"})
+"""Kinds of findings that are no damage: the client itself took something out, or was not done."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -130,7 +130,7 @@ def test_outputs_of_tools_are_read_in_every_state(tmp_path: Path) -> None:
     results = [b for b in _blocks(conversation) if b["type"] == "tool_result"]
     assert [block_text(b) for b in results] == ["o", "part"]
     assert isinstance(results[0]["content"], list)
-    assert [f.kind for f in conversation.findings] == ["not-a-row", "unpaired-call"]
+    assert [f.kind for f in conversation.findings] == ["not-a-row", "open-call"]
 
 
 def test_text_files_and_local_files_are_named_and_unknown_roles_reported(tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_form_two_is_read_in_all_its_types(tmp_path: Path) -> None:
     blocks = _blocks(conversation)
     assert [b["type"] for b in blocks] == ["text", "tool_use", "tool_use", "tool_result"]
     assert blocks[1]["input"] == {"input": "raw"}
-    assert [f.kind for f in conversation.findings] == ["unknown-type", "unknown-type", "unpaired-call"]
+    assert [f.kind for f in conversation.findings] == ["unknown-type", "unknown-type", "open-call"]

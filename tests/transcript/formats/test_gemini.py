@@ -92,7 +92,7 @@ def test_the_answer_of_a_tool_is_its_output_its_error_or_its_json(tmp_path: Path
     assert [block_text(b) for b in results] == ["out", "bad", '{"x": 1}', "s"]
     assert [b.get("is_error", False) for b in results] == [False, True, False, False]
     assert isinstance(results[2]["content"], list)
-    assert [f.kind for f in conversation.findings] == ["unpaired-call"]
+    assert [f.kind for f in conversation.findings] == ["open-call"]
 
 
 def test_entries_that_are_no_messages_and_unknown_types_are_reported(tmp_path: Path) -> None:

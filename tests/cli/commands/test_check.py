@@ -1,0 +1,82 @@
+"""`foldmark check`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli.main import run
+from core.testing import SESSION_ID, Transcript
+
+Capture = pytest.CaptureFixture[str]
+FOREIGN = Path(__file__).parents[2] / "data" / "foreign"
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> Path:
+    """A session whose last record is cut."""
+    path = tmp_path / f"{SESSION_ID}.jsonl"
+    path.write_bytes(Transcript().prompt("One").answer("Two").data() + b'{"type":"user","uuid":"x"\n')
+    return path
+
+
+def text(capsys: Capture, *args: str, code: int = 0) -> str:
+    assert run(["check", *args]) == code
+    return capsys.readouterr().out
+
+
+def test_damage_is_named_with_its_line_and_fails(torn: Path, capsys: Capture) -> None:
+    first, line = text(capsys, str(torn), code=1).splitlines()
+
+    assert first == f"{torn}: 1 finding"
+    assert line.startswith("  line 3: garbage-line: ")
+    assert line.endswith("(repair: dropped)")
+
+
+def test_a_repaired_copy_is_written_once(torn: Path, capsys: Capture) -> None:
+    copy = text(capsys, str(torn), "--repair").partition("repaired copy: ")[2].strip()
+    assert text(capsys, copy) == f"{copy}: no damage\n"
+    assert f"repaired copy, already there: {copy}\n" in text(capsys, str(torn), "--repair")
+    assert run(["check", str(torn), "--repair", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ok"], found["output"], found["already_there"]) == (False, copy, True)
+
+
+def test_what_is_no_damage_is_said_and_does_not_fail(tmp_path: Path, capsys: Capture) -> None:
+    path = tmp_path / f"{SESSION_ID}.jsonl"
+    path.write_bytes(Transcript().prompt("One").call("Bash").data().rstrip(b"\n"))
+
+    out = text(capsys, str(path), "--repair")
+
+    assert out.startswith(f"{path}: no damage\n")
+    assert "open-call: " in out
+    assert "no-final-newline: " in out
+    assert out.count("(no damage)") == 2
+    assert "repaired copy" not in out
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("codex/sample.jsonl", "rolled-back"), ("opencode-export/ses_demo.json", "pruned-output")]
+)
+def test_what_another_client_took_out_itself_is_no_damage(name: str, kind: str, capsys: Capture) -> None:
+    out = text(capsys, str(FOREIGN / name))
+
+    assert ": no damage\n" in out
+    assert f"{kind}: " in out
+
+
+def test_many_are_a_line_each_and_one_that_cannot_be_read_is_named(torn: Path, capsys: Capture) -> None:
+    other = torn.with_name("other.jsonl")
+    other.write_text('{"x": 1}\n', encoding="utf-8")
+
+    assert run(["check", str(torn.parent)]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"{other}: error: ")
+    assert f"{torn}: 1 finding\n" in captured.out
+    assert run(["check", str(torn.parent), "--json"]) == 1
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line.get("ok", line.get("error", {}).get("kind")) for line in lines] == [False, "UnknownFormat"]
+    assert run(["check", str(other), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"]["kind"] == "UnknownFormat"
