@@ -20,12 +20,19 @@ from core.transcript.decode import decode_json
 from core.transcript.media import Media, document_pages, image_size, source_data
 
 BlockKind: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "image", "document", "other"]
-Density: TypeAlias = Literal["text", "code", "dense"]
-"""text: prose.  code: more than 10 % symbols.  dense: JSON, logs, tables, hashes (over 22 % symbols or 12 % digits)."""
+PROSE, CODE, DENSE = 0.0, 1.0, 2.0
+"""How dense a text is, and what lies in between.  Code has more than 10 % symbols; dense are JSON, logs, tables, hashes
+with more than 22 % symbols or 12 % digits.  From half of such a mark to half as much again the density rises evenly: a
+text that is a little different, or sampled elsewhere, does not have another price at once."""
+DENSITIES = tuple(n / 8 for n in range(17))
+"""All that there are."""
 
 SAMPLE_BYTES = 512
-SAMPLE_SLICES = 4
-"""A longer block is measured on four slices of it, so that the cost of an outline has a bound."""
+"""A longer block is measured on slices of it, so that the cost of an outline has a bound."""
+SLICES = (4, 128)
+LONG_BYTES, LONG_SLICES = 4096, (16, 64)
+"""How many, of how many bytes; more of a long block.  On 410 blocks of more than 4,000 bytes from real sessions the
+estimate of the sample is 1.4 % off that of the whole in the mean, 2.6 % by four slices."""
 
 SIGNATURE_CHARS = 180
 """What a thinking signature holds beside the text: 3/4 of its base64 length less this is the length of the thinking
@@ -66,7 +73,8 @@ class BlockOutline(msgspec.Struct, frozen=True, gc=False):
     kind: BlockKind
     chars: int = 0
     """Characters of text, or of the JSON for calls and unknown blocks; a control character counts as its escape."""
-    density: Density = "text"
+    density: float = PROSE
+    """One of `DENSITIES`."""
     wide: int = 0
     """UTF-8 bytes over one per character: 1 for é or я, 2 for 語, 3 for an emoji; 0 for arrows and box drawing."""
     tool_id: str = ""
@@ -185,7 +193,7 @@ def _of_text(kind: BlockKind, raw: bytes | Raw) -> BlockOutline:
     return BlockOutline(kind, chars, density, wide)
 
 
-def _measure(value: bytes | Raw) -> tuple[int, int, Density]:
+def _measure(value: bytes | Raw) -> tuple[int, int, float]:
     """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
     sample, whole = _sample(value)
     marks = sample.translate(None, _PLAIN)
@@ -216,8 +224,9 @@ def _sample(value: bytes | Raw) -> tuple[bytes, int]:
     size = len(view) - 2 * quotes
     if size <= SAMPLE_BYTES:
         return bytes(view[quotes : quotes + size]), size
-    step, length = size // SAMPLE_SLICES, SAMPLE_BYTES // SAMPLE_SLICES
-    starts = range(quotes, quotes + step * SAMPLE_SLICES, step)
+    slices, length = SLICES if size <= LONG_BYTES else LONG_SLICES
+    step = size // slices
+    starts = range(quotes, quotes + step * slices, step)
     return b"".join([view[at : at + length] for at in starts]), size
 
 
@@ -229,9 +238,23 @@ def _canonical(raw: bytes) -> bytes:
         return raw
 
 
-def _density(marks: bytes, escapes: int, size: int) -> Density:
+def _density(marks: bytes, escapes: int, size: int) -> float:
+    if not marks:
+        return PROSE
     digits = len(marks) - len(marks.translate(None, _DIGITS))
     symbols = len(marks) - digits - escapes
-    if symbols > 0.22 * size or digits > 0.12 * size:
-        return "dense"
-    return "code" if symbols > 0.10 * size else "text"
+    return max(_BY_SYMBOLS[1000 * symbols // size], _BY_DIGITS[1000 * digits // size])
+
+
+def _rise(share: float, mark: float) -> float:
+    """0 up to half of the mark, 1 from half as much again, a straight line between."""
+    return min(max(share / mark - 0.5, 0.0), 1.0)
+
+
+def _eighths(density: float) -> float:
+    return round(8 * density) / 8
+
+
+_BY_SYMBOLS = [_eighths(_rise(n / 1000, 0.10) + _rise(n / 1000, 0.22)) for n in range(1001)]
+_BY_DIGITS = [_eighths(DENSE * _rise(n / 1000, 0.12)) for n in range(1001)]
+"""The density by the share of symbols and of digits, in thousandths."""

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.context.tokens.estimate import Estimator
+from core.context.tokens.models import lookup
 from core.model import JSON, Block
 from core.transcript.media import Media
-from core.transcript.outline import BlockHead, BlockOutline, outline_blocks, outline_content, outline_heads
+from core.transcript.outline import (
+    CODE,
+    DENSE,
+    DENSITIES,
+    PROSE,
+    BlockHead,
+    BlockOutline,
+    outline_blocks,
+    outline_content,
+    outline_heads,
+)
 
 texts = st.text(st.characters(codec="utf-8"), max_size=80).map(lambda s: s * 40)
 values: st.SearchStrategy[JSON] = st.recursive(
@@ -67,15 +80,35 @@ def test_a_long_text_is_measured_by_a_sample_to_within_a_few_percent() -> None:
 @pytest.mark.parametrize(
     ("text", "density"),
     [
-        pytest.param("The cache is cold, so the whole prompt is written again.\n", "text", id="prose"),
-        pytest.param("def read(path: Path) -> bytes:\n    return path.read_bytes()\n", "code", id="code"),
-        pytest.param('{"a":{"b":[1,2,{"c":"d"}]},"e":[]}\n', "dense", id="json"),
-        pytest.param("2026-11-29 08:15:42 pid 48213 took 17 of 9000 ms\n", "dense", id="log"),
-        pytest.param("", "text", id="empty"),
+        pytest.param("The cache is cold, so the whole prompt is written again.\n", PROSE, id="prose"),
+        pytest.param("def read(path: Path) -> bytes:\n    return path.read_bytes()\n", CODE, id="code"),
+        pytest.param('{"a":{"b":[1,2,{"c":"d"}]},"e":[]}\n', DENSE, id="json"),
+        pytest.param("2026-11-29 08:15:42 pid 48213 took 17 of 9000 ms\n", DENSE, id="log"),
+        pytest.param("", PROSE, id="empty"),
     ],
 )
-def test_density_tells_prose_from_code_from_data(text: str, density: str) -> None:
-    assert one({"type": "text", "text": text * 100}).density == density
+def test_density_tells_prose_from_code_from_data(text: str, density: float) -> None:
+    assert abs(one({"type": "text", "text": text * 100}).density - density) < 0.5
+
+
+@pytest.mark.parametrize("mark", ["=", "7"])
+def test_density_rises_in_small_steps(mark: str) -> None:
+    found = [one({"type": "text", "text": (mark * n).ljust(500, "a")}).density for n in range(180)]
+
+    assert found == sorted(found)
+    assert {PROSE, CODE, DENSE} <= {*found} <= {*DENSITIES}
+    assert max(b - a for a, b in pairwise(found)) <= 0.25
+
+
+def test_a_little_more_in_front_of_a_long_text_hardly_changes_its_estimate() -> None:
+    lines = (f"`core/part.py`: it reads the rows, {'and so on ' * (n * 7 % 11 * 18 // 40)}\n" for n in range(150))
+    text = "".join(lines)
+    found = [
+        Estimator(lookup("claude-opus-4-8")).tokens([one({"type": "text", "text": "x" * n + text})])
+        for n in range(0, 120, 3)
+    ]
+
+    assert max(found) < 1.1 * min(found)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +135,7 @@ def test_a_tool_result_holds_what_is_nested_in_it() -> None:
     image: Block = {"type": "image", "source": {"type": "url", "url": "x"}}
     outline = one({"type": "tool_result", "content": [{"type": "text", "text": "seen 語"}, image]})
 
-    assert outline == BlockOutline("tool_result", 6, "text", 2, media=(Media(),))
+    assert outline == BlockOutline("tool_result", 6, PROSE, 2, media=(Media(),))
 
 
 def test_hidden_thinking_is_sized_by_its_signature() -> None:

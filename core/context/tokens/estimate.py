@@ -16,7 +16,7 @@ from typing import TypeAlias, get_args
 
 from core.context.tokens.models import ImageRule, Model, Tokenizer
 from core.transcript.media import Media
-from core.transcript.outline import BlockKind, BlockOutline, Density
+from core.transcript.outline import DENSITIES, BlockKind, BlockOutline
 
 CHARS_PER_TOKEN: dict[Tokenizer, dict[BlockKind, tuple[float, float, float]]] = {
     "old": {
@@ -32,7 +32,7 @@ CHARS_PER_TOKEN: dict[Tokenizer, dict[BlockKind, tuple[float, float, float]]] = 
         "tool_result": (2.7, 2.3, 1.95),
     },
 }
-"""For text, code and dense content, in this order; measured.  Other kinds count as tool results."""
+"""For prose, code and dense content, in this order; measured.  Other kinds count as tool results."""
 
 BLOCK_TOKENS: dict[BlockKind, int] = {"tool_use": 75, "tool_result": 10, "text": 14}
 """What the frame of a block costs (measured 80 to 90 for a call with its result); other kinds: nothing."""
@@ -54,8 +54,7 @@ Features: TypeAlias = "tuple[float, ...]"
 """Tokens by the priors, one figure for each of `GROUPS`."""
 
 _KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
-_DENSITIES: tuple[Density, ...] = get_args(Density)
-_WIDE = GROUPS.index("wide")
+_WIDE, _RESULTS = GROUPS.index("wide"), GROUPS.index("result_text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +77,19 @@ class Estimator:
     def __init__(self, model: Model, calibration: Calibration = PRIOR) -> None:
         self.model = model
         self.calibration = calibration
-        self._costs = {(kind, density): self._cost(kind, density) for kind in _KINDS for density in _DENSITIES}
+        self._costs = {(kind, density): self._cost(kind, density) for kind in _KINDS for density in DENSITIES}
         self._wide = WIDE_TOKENS_PER_BYTE * calibration.factors[_WIDE]
 
-    def _cost(self, kind: BlockKind, density: Density) -> tuple[float, float]:
+    def _cost(self, kind: BlockKind, density: float) -> tuple[float, float]:
         """Tokens of a block, and of each of its characters."""
-        factor = self.calibration.factors[_group(kind, density)]
         rates = CHARS_PER_TOKEN[self.model.tokenizer]
-        rate = rates.get(kind, rates["tool_result"])[_DENSITIES.index(density)]
-        return BLOCK_TOKENS.get(kind, 0) * factor, factor / rate
+        of_kind = rates.get(kind, rates["tool_result"])
+        block = char = 0.0
+        for level, share in _levels(density):
+            factor = share * self.calibration.factors[_group(kind, level)]
+            block += BLOCK_TOKENS.get(kind, 0) * factor
+            char += factor / of_kind[level]
+        return block, char
 
     def tokens(self, outlines: Iterable[BlockOutline]) -> float:
         """The estimated tokens of blocks, pictures and documents included."""
@@ -104,14 +107,21 @@ class Estimator:
         """The tokens of blocks by group, pictures and documents left out: what a calibration learns from."""
         parts = [0.0] * len(GROUPS)
         for outline in outlines:
-            block, char = self._costs[outline.kind, outline.density]
-            parts[_group(outline.kind, outline.density)] += block + outline.chars * char
+            for level, share in _levels(outline.density):
+                block, char = self._costs[outline.kind, level]
+                parts[_group(outline.kind, level)] += share * (block + outline.chars * char)
             parts[_WIDE] += outline.wide * self._wide
         return tuple(parts)
 
 
-def _group(kind: BlockKind, density: Density) -> int:
-    return GROUPS.index(kind if kind in GROUPS else f"result_{density}")
+def _levels(density: float) -> tuple[tuple[int, float], ...]:
+    """Prose (0), code (1) or dense content (2): the one or two that a density lies between, each with its share."""
+    lower, share = int(density), density % 1
+    return ((lower, 1 - share), (lower + 1, share)) if share else ((lower, 1.0),)
+
+
+def _group(kind: BlockKind, level: int) -> int:
+    return GROUPS.index(kind) if kind in GROUPS else _RESULTS + level
 
 
 def media_tokens(media: Media, rule: ImageRule) -> int:

@@ -25,7 +25,7 @@ from core.context.view import messages_of
 from core.model import Block
 from core.transcript.chain import active_chain
 from core.transcript.media import Media
-from core.transcript.outline import BlockOutline, outline_blocks
+from core.transcript.outline import CODE, DENSITIES, BlockOutline, outline_blocks
 from core.transcript.reader import open_log
 
 CASES = Path(__file__).resolve().parents[2] / "data" / "cases"
@@ -35,7 +35,7 @@ outlines = st.builds(
     BlockOutline,
     kind=st.sampled_from(["text", "thinking", "tool_use", "tool_result", "image", "document", "other"]),
     chars=st.integers(0, 10**7),
-    density=st.sampled_from(["text", "code", "dense"]),
+    density=st.sampled_from(DENSITIES),
     wide=st.integers(0, 10**6),
     media=st.lists(
         st.builds(Media, width=st.integers(0, 20_000), height=st.integers(0, 20_000), pages=st.integers(0, 9)),
@@ -143,7 +143,7 @@ def test_features_are_the_estimate_by_group_without_media(content: list[BlockOut
 def test_a_calibration_scales_each_group_on_its_own() -> None:
     factors = tuple(2.0 if group == "result_code" else 1.0 for group in GROUPS)
     plain, scaled = Estimator(OLD), Estimator(OLD, Calibration(factors))
-    result, prose = BlockOutline("tool_result", 1000, "code"), BlockOutline("text", 1000)
+    result, prose = BlockOutline("tool_result", 1000, CODE), BlockOutline("text", 1000)
 
     assert scaled.tokens([result]) == pytest.approx(2 * plain.tokens([result]))
     assert scaled.tokens([prose]) == plain.tokens([prose])

@@ -16,7 +16,7 @@ from core.context.tokens.estimate import PRIOR, Estimator
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, LedgerItem, items_of, measure, measure_like
 from core.context.tokens.models import SYNTHETIC, lookup
 from core.model import Message, Usage
-from core.transcript.outline import BlockOutline
+from core.transcript.outline import CODE, BlockOutline
 
 MODEL = lookup("claude-opus-4-5")
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +27,7 @@ def said(chars: int) -> LedgerItem:
 
 
 def result(chars: int) -> LedgerItem:
-    return LedgerItem((BlockOutline("tool_result", chars, "code"),))
+    return LedgerItem((BlockOutline("tool_result", chars, CODE),))
 
 
 def response(prompt: int, output: int, chars: int, name: str = "m1", stale: bool = False) -> LedgerItem:
