@@ -7,7 +7,7 @@ transcript that the session was made of.  All of these are looked through, in th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -192,7 +192,7 @@ def _items(session: Session, stack: ExitStack) -> Iterator[Item]:
     """All items; of one id, the first is the one to read."""
     store = Store.beside(session.path)
     if session.claude is None:
-        yield from (i for m in session.messages for i in _of_message(m))
+        yield from _of_conversation(session)
         yield from _of_store(store)
         return
     log, chain = session.claude
@@ -248,24 +248,33 @@ def _body_reader(store: Store, body: Body) -> Callable[[], str]:
     return read
 
 
-def _of_message(message: Message) -> Iterator[Item]:
+def _of_conversation(session: Session) -> Iterator[Item]:
+    """What the model sees, then what else the file of another client holds."""
+    yield from (i for m in session.messages for i in _of_message(m, "active"))
+    if session.conversation:
+        active = {m.uuid for m in session.conversation.active}
+        others = (m for m in session.conversation.messages if m.uuid not in active)
+        yield from (i for m in others for i in _of_message(m, "earlier"))
+
+
+def _of_message(message: Message, where: Where) -> Iterator[Item]:
     for block in message.content:
         if block.get("type") == "tool_result":
             call = str(block.get("tool_use_id"))
-            yield Item(call, "result", "", "active", lambda b=block: block_text(b), message=message.uuid)  # type: ignore[misc]
-    yield Item(message.uuid, message.kind, "", "active", lambda: "\n".join(map(_shown, message.content)))
+            yield Item(call, "result", "", where, lambda b=block: block_text(b), message=message.uuid)  # type: ignore[misc]
+    yield Item(message.uuid, message.kind, "", where, lambda: "\n".join(map(_shown, message.content)))
 
 
 def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator[Item]:
     """One item a tool result, and one a row for all else; of rows that stand twice, the last."""
     names = {o.tool_id: o.tool_name for e in log.entries for o in e.outlines if o.tool_name}
     last = {e.uuid: e for e in log.entries if e.on_chain and (e.type != "system" or e.subtype == "local_command")}
-    bodies = cache(store.bodies)
+    stored = cache(lambda: _by_name(store.bodies()))
     for entry in last.values():
         raw = _raw_reader(log, entry)
         if entry.type == "user":
             for call in entry.tools:
-                read = _result_reader(log, store, bodies, entry, call)
+                read = _result_reader(log, store, stored, entry, call)
                 yield Item(call, "result", names.get(call, ""), where(entry), read, raw, entry.uuid)
             if entry.tools:
                 continue
@@ -282,19 +291,29 @@ def _row_reader(log: Log, entry: Entry) -> Callable[[], str]:
     return lambda: "\n".join(_shown(b) for m in messages_of(log, Chain((entry,))) for b in m.content)
 
 
+def _by_name(bodies: Sequence[Body]) -> dict[tuple[str, str], Body]:
+    """Stored outputs by their ids, and the first body of each file by the file."""
+    named: dict[tuple[str, str], Body] = {}
+    for body in bodies:
+        named.setdefault(("file", body.file), body)
+        if body.kind == "output":
+            named[("output", body.id)] = body
+    return named
+
+
 def _result_reader(
-    log: Log, store: Store, bodies: Callable[[], tuple[Body, ...]], entry: Entry, call: str
+    log: Log, store: Store, stored: Callable[[], dict[tuple[str, str], Body]], entry: Entry, call: str
 ) -> Callable[[], str]:
     """The whole output, where it was stored, by the client or by a stage; else what the row holds."""
 
     def read() -> str:
         row = log.row(entry)
         text = "\n".join(block_text(b) for b in _content(row) if b.get("tool_use_id") == call)
-        stored = file_name(persisted_path(row))
-        body = next((b for b in bodies() if b.file == stored or (b.kind, b.id) == ("output", call)), None)
+        file = file_name(persisted_path(row))
+        body = stored().get(("file", file)) or stored().get(("output", call))
         if body is None:
-            gone = f"\n[{call}: the stored output {stored} is gone; this is what is left of it]"
-            return f"{text}{gone if stored else ''}"
+            gone = f"\n[{call}: the stored output {file} is gone; this is what is left of it]"
+            return f"{text}{gone if file else ''}"
         try:
             return store.read(body).decode("utf-8", "replace")
         except FoldmarkError as error:

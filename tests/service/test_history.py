@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from core.transcript.projects import session_file
 from core.transcript.records import REDACTED
 from core.transcript.store import Store
 from tests.disk import compacted, on_disk, rows
+from tests.work import grows_linearly
 
 OTHER_ID = "22222222-2222-4222-8222-222222222222"
 DATA = Path(__file__).parents[1] / "data"
@@ -262,11 +263,28 @@ def test_an_output_that_the_client_stored_is_read_from_its_file(tmp_path: Path) 
 def test_other_clients_sessions_are_their_messages() -> None:
     with whole(DATA / "foreign" / "codex" / "sample.jsonl") as session:
         listed = outputs(session).outputs
-        assert {line.where for line in listed} == {"active"}
+        assert {line.where for line in listed} == {"active", "earlier"}
         assert "result" in {line.kind for line in listed}
         for line in listed:
             assert output(session, line.id).id == line.id
             assert search(session, output(session, line.id).text.split("\n")[0][:20]).hits
+        held = session.conversation.messages if session.conversation else ()
+        assert {m.uuid for m in (*held, *session.messages)} <= {line.id for line in listed}
+
+
+def test_of_twice_the_stored_outputs_reading_each_is_twice_the_work(tmp_path: Path) -> None:
+    def reading(count: int) -> Callable[[], object]:
+        made = Transcript().prompt("Look")
+        for n in range(count):
+            made.use("Bash", "x", command=f"step {n}")
+        path = made.write(tmp_path / f"{count}.jsonl")
+        for call in made.calls:
+            Store.beside(path).put(call, "whole")
+        session = stack.enter_context(whole(path))
+        return lambda: search(session, "wh.le", regex=True, limit=count)
+
+    with ExitStack() as stack:
+        assert grows_linearly(reading, 30)
 
 
 def test_rows_that_are_hardly_messages_break_nothing(tmp_path: Path) -> None:
