@@ -96,10 +96,14 @@ def decisions_of(log: Log) -> list[msgspec.Raw]:
 
 def _earlier_rows(log: Log) -> Iterator[bytes]:
     """The rows before the start of the log that begin as records do; other rows are not decoded."""
-    held = b""
+    held: list[bytes] = []  # of one row, which may have very many pieces
     for piece in _pieces(log, 0, log.start):
-        *rows, held = (held + piece).split(b"\n")
-        yield from (row for row in rows if row.startswith(_PREFIX))
+        first, *rows = piece.split(b"\n")
+        held.append(first)
+        if rows:
+            *whole, last = (b"".join(held), *rows)
+            yield from (row for row in whole if row.startswith(_PREFIX))
+            held = [last]
 
 
 def _placed(raw: bytes, offset: int) -> Placed:

@@ -18,7 +18,7 @@ from core.model import Message
 from core.transcript import records
 from core.transcript.live import FileState
 from core.transcript.reader import open_log
-from core.transcript.records import Record, Source, find_records, undo
+from core.transcript.records import Record, Source, decisions_of, find_records, undo
 from core.transcript.store import Store
 from core.transcript.writer import append, write_new
 from tests.faults import kills, outcomes
@@ -70,6 +70,21 @@ def added(path: Path, data: bytes) -> None:
 
 
 # Records
+
+
+@pytest.mark.parametrize("batch_bytes", [1, 7, 64, 100_000])
+def test_decisions_before_the_log_are_found_whatever_rows_lie_between(
+    session: Path, monkeypatch: pytest.MonkeyPatch, batch_bytes: int
+) -> None:
+    decided = [msgspec.Raw(b'{"kind":"seen","ids":["t1"]}'), msgspec.Raw(b'{"kind":"seen","ids":["t2"]}')]
+    for raw in decided:
+        row = msgspec.structs.replace(record_of(session), decisions=(raw,)).row(b"")
+        added(session, row + b'{"type":"user","uuid":"u2","text":"' + b"x" * 999 + b'"}\n')
+    monkeypatch.setattr(records, "BATCH_BYTES", batch_bytes)
+
+    with open_log(session) as log:
+        log.start, log.entries = log.size, []
+        assert decisions_of(log) == decided
 
 
 def test_a_record_says_what_was_written(session: Path) -> None:
