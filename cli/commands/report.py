@@ -13,6 +13,7 @@ from core.report.data import Report, Said, Side
 from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, share
 from core.service.report import opened_source, report
 from core.service.session import opened
+from core.transcript.writer import write_new
 
 SHOWN = 12
 """How many requests and statements a person gets to see at once."""
@@ -21,7 +22,9 @@ SHOWN = 12
 @click.command(short_help="Say what was lost, what is reachable, and what it costs.")
 @click.argument("before")
 @click.argument("after", required=False)
-@click.option("--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page for a browser, too.")
+@click.option(
+    "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page for a browser to a new file, too."
+)
 @options.json_option
 @click.pass_context
 def command(ctx: click.Context, before: str, after: str | None, html: Path | None, as_json: bool) -> None:
@@ -42,7 +45,7 @@ def command(ctx: click.Context, before: str, after: str | None, html: Path | Non
     if html:
         from core.report.page import render
 
-        html.write_text(render(found), encoding="utf-8", errors="replace")
+        write_new(html, [render(found).encode("utf-8", "replace")])  # never over a file: it may be a transcript
     if as_json:
         ui.print_json(found.model_dump(mode="json"))
         return

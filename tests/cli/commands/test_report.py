@@ -73,6 +73,14 @@ def test_a_page_that_cannot_be_written_is_an_error(
     assert "No such file" in capsys.readouterr().err
 
 
+def test_no_file_is_written_over(both: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    before = Path(both[0]).read_bytes()
+
+    assert run(["report", *both, "--html", both[0]]) == 1
+    assert "File exists" in capsys.readouterr().err
+    assert Path(both[0]).read_bytes() == before
+
+
 def test_a_session_compared_with_itself_has_lost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "chat.json"
     path.write_text(json.dumps({"messages": [{"role": "assistant", "content": "hi"}]}))
