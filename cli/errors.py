@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError
+from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError, WrongPattern
 from core.redact.text import redact
 
-WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound)
+WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern)
 """What the caller can put right by calling differently: exit code 2, as for a wrong option."""
 
 

@@ -83,10 +83,10 @@ def run(args: Sequence[str]) -> int:
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
     try:
         return _run(args)
-    except (SystemExit, BrokenPipeError):  # the reader of the output went away
+    except (SystemExit, BrokenPipeError):  # the reader of the output has seen enough
         # Point the output nowhere, so that the interpreter's own last flush has nothing to complain about.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 1
+        return 0
 
 
 def _run(args: Sequence[str]) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from shutil import copyfileobj
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,11 +22,38 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 STDIN = "-"
+_TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+class TokenCount(click.ParamType[int]):
+    """A number of tokens: 20000, 20,000, 20k, 1.5M."""
+
+    name = "tokens"
+
+    def __init__(self, least: int = 0) -> None:
+        self.least = least
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        found = _TOKENS.match(str(value).replace(",", "").replace("_", ""))
+        if found is None:
+            self.fail(f"{value!r} is no number of tokens: write 20000, 20k or 1.5M", param, ctx)
+        count = round(float(found[1]) * _UNITS[found[2].lower()])
+        if count < self.least:
+            self.fail(f"{value} is less than {self.least:,}", param, ctx)
+        return count
 
 
 def json_option(function: F) -> F:
     """Add `--json`: the parameter `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
+
+
+def pick_option(function: F) -> F:
+    """Add `--pick`: the parameter `pick`."""
+    shown = "Which conversation of a file that holds several: its id, title or number."
+    return click.option("--pick", default="", metavar="NAME", help=shown)(function)
 
 
 def settings(**overrides: JSON) -> Settings:
@@ -37,24 +66,31 @@ def settings(**overrides: JSON) -> Settings:
     return load(os.environ, home=Path.home(), project_dir=Path.cwd(), user_dir=user_dir, overrides=overrides)
 
 
-def find(ctx: click.Context, name: str, claude_dir: Path) -> SessionFile:
-    """Find the one transcript that SESSION stands for; "-" is standard input.
+def find(ctx: click.Context, name: str, claude_dir: Path, pick: str = "") -> SessionFile:
+    """Find the one transcript that SESSION stands for; "-" is standard input, `pick` one conversation in it.
 
     Raises SessionNotFound.
     """
     from core.transcript.locate import locate
 
-    return locate(_spooled(ctx) if name == STDIN else name, claude_dir, Path.cwd())
+    if name == STDIN:
+        return replace(locate(_spooled(ctx), claude_dir, Path.cwd()), piped=True, pick=pick)
+    return replace(locate(name, claude_dir, Path.cwd()), pick=pick)
 
 
-def find_all(ctx: click.Context, names: Iterable[str], claude_dir: Path) -> list[SessionFile]:
-    """Find all transcripts that the arguments stand for: sessions, folders, patterns, "-".
+def find_all(ctx: click.Context, names: Iterable[str], claude_dir: Path, pick: str = "") -> list[SessionFile]:
+    """Find all transcripts that the arguments stand for: sessions, folders, patterns, "-"; with `pick` it must be one.
 
     Raises SessionNotFound for an argument that stands for none.
     """
     from core.transcript.locate import expand
 
-    return expand([_spooled(ctx) if name == STDIN else name for name in names], claude_dir, Path.cwd())
+    names = list(names)
+    spooled = _spooled(ctx) if STDIN in names else ""
+    files = expand([spooled if name == STDIN else name for name in names], claude_dir, Path.cwd())
+    if pick and len(files) > 1:
+        raise click.UsageError(f"--pick is for one file, and these are {len(files)}", ctx)
+    return [replace(file, piped=str(file.path) == spooled, pick=pick) for file in files]
 
 
 def _spooled(ctx: click.Context) -> str:

@@ -36,6 +36,11 @@ def plain(text: str) -> str:
     return _CONTROL.sub(" ", text)
 
 
+def count(number: int, noun: str) -> str:
+    """Write how many there are of something: 1 line, 2 lines."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def size(count_bytes: int) -> str:
     """Write a number of bytes: 950 B, 1.4 MB."""
     value, power = float(count_bytes), 0

@@ -7,6 +7,7 @@
      |   +- WrongFormat          a transcript, but not one that this command takes
      |   +- Damaged              the file cannot be read as what it claims to be
      |   +- SettingsError        a setting has a value that it cannot have
+     |   +- WrongPattern         not a regular expression
      |   +- IdNotFound           no message, output or marker of that id
      +- StorageError          the disk did not do what was asked
      |   +- WriteFailed          nothing was written; the old file is as it was
@@ -50,6 +51,10 @@ class Damaged(InputError):
 
 class SettingsError(InputError):
     """A setting has a value that it cannot have."""
+
+
+class WrongPattern(InputError):
+    """What should be a regular expression is none."""
 
 
 class IdNotFound(InputError):

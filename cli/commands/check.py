@@ -19,14 +19,19 @@ from core.transcript.projects import SessionFile
 @click.argument("sessions", nargs=-1, required=True)
 @click.option("--repair", is_flag=True, help="Write a repaired copy of each damaged one, as a new session.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the copies.")
+@options.pick_option
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, sessions: tuple[str, ...], repair: bool, out_dir: Path | None, as_json: bool) -> int:
+def command(
+    ctx: click.Context, sessions: tuple[str, ...], repair: bool, out_dir: Path | None, pick: str, as_json: bool
+) -> int:
     """Check SESSIONS (names, files, folders, patterns) for damage: what, on which line, and how it is read.
 
     Exit code 1 when one of them is damaged (0 once a repaired copy was written) or cannot be read.
     """
-    files = options.find_all(ctx, sessions, options.settings().claude_dir)
+    if out_dir and not repair:
+        raise click.UsageError("--out is where --repair writes: give both", ctx)
+    files = options.find_all(ctx, sessions, options.settings().claude_dir, pick)
     failed = 0
     with ui.progress("checking", len(files)) as step:
         for file in files:
@@ -58,8 +63,7 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
 
 def _print(result: CheckResult) -> None:
     damage = sum(f.damage for f in result.findings)
-    found = f"{damage} finding{'s' if damage > 1 else ''}"
-    click.echo(f"{result.session.path}: {'no damage' if result.ok else found}")
+    click.echo(f"{result.session.path}: {'no damage' if result.ok else ui.count(damage, 'finding')}")
     for finding in result.findings:
         place = f"line {finding.line}" if finding.line else "file"
         repaired = f" (repair: {finding.repaired})" if finding.repaired else ""

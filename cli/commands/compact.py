@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +14,7 @@ import click
 
 from cli import options, ui
 from cli.errors import describe
+from cli.written import show_ways
 from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
 from core.model import JSON
@@ -56,20 +56,17 @@ class Span(click.ParamType[float]):
     help="full: a summary stands for old history.  micro: only large and old tool results give way.",
 )
 @click.option("--force", is_flag=True, help="micro: also where rewriting the cache costs more than it saves.")
-@click.option(
-    "--keep", "keep_tokens", type=click.IntRange(min=0), metavar="TOKENS", help="Kept word for word at the end."
-)
+@click.option("--keep", "keep_tokens", type=options.TokenCount(), help="Kept word for word at the end.")
 @click.option("--instructions", default="", metavar="TEXT", help="What the summary should pay attention to.")
 @click.option("--summarizer", type=click.Choice([AUTO, *SUMMARIZERS]), help="Who writes the summary.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
 @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
-@click.option(
-    "--if-over", "if_over_tokens", type=click.IntRange(min=0), metavar="TOKENS", help="Only contexts larger than this."
-)
+@click.option("--if-over", "if_over_tokens", type=options.TokenCount(), help="Only contexts larger than this.")
 @click.option("--idle", "idle_s", type=Span(), help="Only sessions not written to for this long (50m, 3h, 2d).")
 @click.option("--markdown", is_flag=True, help="Of other clients' transcripts: Markdown instead of Messages JSON.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="How many at a time.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@options.pick_option
 @options.json_option
 @click.pass_context
 def command(
@@ -87,6 +84,7 @@ def command(
     markdown: bool,
     jobs: int,
     dry_run: bool,
+    pick: str,
     as_json: bool,
 ) -> int:
     """Compact SESSIONS (names, files, folders, patterns): old history becomes a summary, the newest part stays.
@@ -98,11 +96,15 @@ def command(
         raise click.UsageError("--in-place and --out exclude each other", ctx)
     if options.STDIN in sessions and not (out_dir or dry_run):
         raise click.UsageError("what comes from standard input has no folder of its own: name one with --out", ctx)
+    if how == "micro" and not (keep_tokens is None and summarizer is None and not instructions):
+        raise click.UsageError("micro writes no summary: --keep, --instructions and --summarizer are for full", ctx)
+    if how == "full" and force:
+        raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
     chosen = _options(settings, instructions, in_place)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
-    files = options.find_all(ctx, sessions, settings.claude_dir)
+    files = options.find_all(ctx, sessions, settings.claude_dir, pick)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
     budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
     work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget) for file in files]
@@ -194,7 +196,7 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     if result.restored:
         click.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
     if result.changed:
-        _show_ways(result, claude_dir)
+        show_ways(result.output, result.session_id, result.source.format, claude_dir)
     else:
         click.echo(f"nothing written: {result.reason}; the result {_place(result)}")
 
@@ -224,14 +226,3 @@ def _show_total(done: list[CompactResult], failed: int) -> None:
     click.echo(f"{len(done) + failed} sessions: {saved}; {alone} left alone, {failed} failed")
     if any(r.changed and r.source.format == CLAUDE_CODE for r in done):
         click.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")
-
-
-def _show_ways(result: CompactResult, claude_dir: Path) -> None:
-    """Where it is, and how to go on from it or back."""
-    click.echo(f"written: {result.output}")
-    if result.source.format != CLAUDE_CODE:
-        return
-    known = Path(result.output).is_relative_to(claude_dir / "projects")
-    name = result.session_id if known else shlex.quote(result.output)
-    click.echo(f"resume with:  claude --resume {name}")
-    click.echo(f"take back with:  foldmark undo {name}")

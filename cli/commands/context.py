@@ -31,14 +31,14 @@ _STATES = {
 
 @click.command(short_help="Show what fills the window of a session.")
 @click.argument("session")
-@click.option("--pick", default="", help="Which conversation, of a file that holds several.")
-@click.option("--window", "window_tokens", type=click.IntRange(min=40_000), help="Size of the window in tokens.")
+@options.pick_option
+@click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")
 @options.json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, pick: str, window_tokens: int | None, as_json: bool) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
     settings = options.settings(window_tokens=window_tokens)
-    with opened(options.find(ctx, session, settings.claude_dir), pick=pick) as found:
+    with opened(options.find(ctx, session, settings.claude_dir, pick)) as found:
         report = context_report(found, settings.window_tokens, settings.models_file)
     if as_json:
         ui.print_json(report.model_dump(mode="json"))

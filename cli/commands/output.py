@@ -10,12 +10,12 @@ from cli import options, ui
 from core.service.history import output, outputs
 from core.service.session import opened
 
-_LINES = re.compile(r"(\d*):(\d*)\Z")
+_LINES = re.compile(r"(\d*):(\d*)\Z|(\d+)\Z")
 _END = 1 << 62
 
 
 class Lines(click.ParamType[tuple[int, int]]):
-    """A range of lines: 10:20, 10:, :20."""
+    """A range of lines: 10:20, 10:, :20; one line: 10."""
 
     name = "lines"
 
@@ -23,8 +23,8 @@ class Lines(click.ParamType[tuple[int, int]]):
         """From and to, both counted from 1 and included."""
         found = _LINES.match(str(value))
         if found is None:
-            self.fail(f"{value!r} is no range: write 10:20, 10: or :20", param, ctx)
-        return int(found[1] or 1), int(found[2] or _END)
+            self.fail(f"{value!r} is no range: write 10:20, 10:, :20 or 10", param, ctx)
+        return int(found[3] or found[1] or 1), int(found[3] or found[2] or _END)
 
 
 @click.command(short_help="Print a tool result or message, also what was compacted.")
@@ -32,16 +32,19 @@ class Lines(click.ParamType[tuple[int, int]]):
 @click.argument("ident", metavar="[ID]", default="")
 @click.option("--lines", type=Lines(), metavar="A:B", help="Only these lines.")
 @click.option("--grep", default="", metavar="RE", help="Only lines that match this regular expression.")
+@options.pick_option
 @options.json_option
 @click.pass_context
 def command(
-    ctx: click.Context, session: str, ident: str, lines: tuple[int, int] | None, grep: str, as_json: bool
+    ctx: click.Context, session: str, ident: str, lines: tuple[int, int] | None, grep: str, pick: str, as_json: bool
 ) -> None:
     """Print the text of ID (a tool result's or a message's, or the start of one); without ID, list the ids.
 
     Also what is no longer in the context: compacted, stored, or in the transcript that this one was made of.
     """
-    with opened(options.find(ctx, session, options.settings().claude_dir), whole=True) as found:
+    if not ident and (lines or grep):
+        raise click.UsageError("--lines and --grep are for the text of one ID; foldmark search looks in all", ctx)
+    with opened(options.find(ctx, session, options.settings().claude_dir, pick), whole=True) as found:
         if not ident:
             listed = outputs(found)
             if as_json:
@@ -53,5 +56,9 @@ def command(
         result = output(found, ident, lines, grep)
     if as_json:
         ui.print_json(result.model_dump(mode="json"))
+    elif lines and lines[0] > result.total_lines:
+        click.echo(f"{result.id} has {ui.count(result.total_lines, 'line')}", err=True)
+    elif grep and not result.text:
+        click.echo("no line matches", err=True)
     else:
         click.echo(ui.printable(result.text))

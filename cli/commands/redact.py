@@ -28,6 +28,8 @@ def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None,
     SESSION itself stays as it is.  Secrets are known by their form, or by what they are called: look at the copy
     before you pass it on.  They are never printed.
     """
+    if check and (out_dir or in_place):
+        raise click.UsageError("--check writes nothing: leave out --out and --in-place", ctx)
     file = options.find(ctx, session, options.settings().claude_dir)
     result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
     if as_json:

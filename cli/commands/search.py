@@ -14,14 +14,17 @@ from core.service.session import opened
 @click.argument("text")
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
 @click.option("--limit", type=click.IntRange(min=1), default=100, show_default=True, help="How many lines at most.")
+@options.pick_option
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int, as_json: bool) -> None:
+def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int, pick: str, as_json: bool) -> None:
     """Search SESSION for TEXT: what the model sees, and what was compacted, stored, or left on another branch.
 
     foldmark output prints the whole text of an id.
     """
-    with opened(options.find(ctx, session, options.settings().claude_dir), whole=True) as found:
+    if not text:
+        raise click.UsageError("TEXT is empty: every line would match", ctx)
+    with opened(options.find(ctx, session, options.settings().claude_dir, pick), whole=True) as found:
         result = search(found, text, regex, limit)
     if as_json:
         ui.print_json(result.model_dump(mode="json"))

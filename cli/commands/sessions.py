@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cli import options, ui
+from core.errors import SessionNotFound
 from core.service.sessions import SessionLine, list_sessions
 
 SHOWN = 30
@@ -28,6 +29,10 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
         limit = SHOWN
     where = Path.cwd() / folder if folder else None
     found = list_sessions(options.settings().claude_dir, where, limit or None)
+    if where and not found.sessions and not where.is_dir():
+        raise SessionNotFound(
+            f"there is no folder {folder}, and no session was started in it", "foldmark sessions lists all sessions"
+        )
     if as_json:
         ui.print_json(found.model_dump(mode="json"))
         return

@@ -28,14 +28,14 @@ _NAMES = {
 }
 
 
-@click.command(short_help="Replay a session under several policies: what would it have cost?")
+@click.command(short_help="Say what a session would have cost under several policies.")
 @click.argument("session")
-@click.option("--pick", default="", help="Which conversation, of a file that holds several.")
+@options.pick_option
 @click.option("--model", "model_id", default="", help="Prices and window of this model instead of the session's.")
-@click.option("--window", "window_tokens", type=click.IntRange(min=40_000), help="Size of the window in tokens.")
+@click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")
 @click.option("--ttl", type=click.Choice(["5m", "1h"]), help="How long the cache lives; else as the session paid for.")
 @click.option(
-    "--reread", "reread_tokens", type=click.IntRange(min=0), multiple=True,
+    "--reread", "reread_tokens", type=options.TokenCount(), multiple=True,
     default=(REREAD_TOKENS,), help="Tokens read again after a compaction (20,000); may be given several times.",
 )  # fmt: skip
 @click.option("--repeat", "repeats", type=click.IntRange(1, 20), default=1, help="Do the work so many times.")
@@ -58,9 +58,9 @@ def command(
     """
     settings = options.settings(window_tokens=window_tokens)
     chosen = SimulationOptions(settings.window_tokens, model_id, ttl, reread_tokens, repeats)
-    file = options.find(ctx, session, settings.claude_dir)
+    file = options.find(ctx, session, settings.claude_dir, pick)
     steps = (len(_NAMES) - 1) * len(reread_tokens)
-    with opened(file, whole=True, pick=pick) as found, ui.progress("replaying", steps) as step:
+    with opened(file, whole=True) as found, ui.progress("replaying", steps) as step:
         report = simulate(found, chosen, settings.models_file, step)
     if as_json:
         ui.print_json(report.model_dump(mode="json"))

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cli import options, ui
+from cli.written import show_ways
 from core.service.compact import Target
 from core.service.session import opened
 from core.service.snip import SnipProposals, SnipResult, snip, snip_proposals
@@ -23,6 +24,7 @@ from core.stages.verdict import when_it_pays
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
 @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and whether it pays; write nothing.")
+@options.pick_option
 @options.json_option
 @click.pass_context
 def command(
@@ -34,6 +36,7 @@ def command(
     out_dir: Path | None,
     in_place: bool,
     dry_run: bool,
+    pick: str,
     as_json: bool,
 ) -> None:
     """Take the messages FROM to TO out of SESSION; one line stands in their place.
@@ -46,18 +49,20 @@ def command(
         raise click.UsageError("--in-place and --out exclude each other", ctx)
     if suggest == bool(from_id) or bool(from_id) != bool(to_id):
         raise click.UsageError("give both FROM and TO, or --suggest", ctx)
+    if suggest and (out_dir or in_place or dry_run):
+        raise click.UsageError("--suggest writes nothing: leave out --out, --in-place and --dry-run", ctx)
     settings = options.settings()
-    file = options.find(ctx, session, settings.claude_dir)
+    file = options.find(ctx, session, settings.claude_dir, pick)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
     if from_id and to_id:
-        _show(snip(file, from_id, to_id, target, known), as_json)
+        _show(snip(file, from_id, to_id, target, known), as_json, settings.claude_dir)
         return
     with opened(file) as found:
         _show_proposals(snip_proposals(found, target, known), as_json)
 
 
-def _show(result: SnipResult, as_json: bool) -> None:
+def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
     if as_json:
         ui.print_json(result.model_dump(mode="json"))
         return
@@ -69,9 +74,7 @@ def _show(result: SnipResult, as_json: bool) -> None:
     if not result.changed:
         click.echo(f"nothing written: {result.reason}")
         return
-    click.echo(f"written: {result.output}")
-    click.echo(f"resume with:  claude --resume {result.session_id}")
-    click.echo(f"take back with:  foldmark undo {result.session_id}")
+    show_ways(result.output, result.session_id, result.source.format, claude_dir)
 
 
 def _show_proposals(found: SnipProposals, as_json: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import click
 
@@ -11,19 +12,34 @@ from core.context.dialect import dialect_of
 from core.service.session import opened
 from core.service.view import ViewResult, view
 
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+class Version(click.ParamType[str]):
+    """A version of the client, such as 2.1.197."""
+
+    name = "version"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The same."""
+        if value and not _VERSION.match(str(value)):
+            self.fail(f"{value!r} is no version: write 2.1.197", param, ctx)
+        return str(value)
+
 
 @click.command(short_help="Show what the next model call would see.")
 @click.argument("session")
-@click.option(
-    "--client", default="", metavar="VERSION", help="As this version of the client sends it; else the newest."
-)
-@click.option("--pick", default="", help="Which conversation, of a file that holds several.")
+@click.option("--client", default="", type=Version(), help="As this version of the client sends it; else the newest.")
+@options.pick_option
 @options.json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, client: str, pick: str, as_json: bool) -> None:
     """Show the active view of SESSION: exactly the messages that the next model call would get."""
     settings = options.settings()
-    with opened(options.find(ctx, session, settings.claude_dir), dialect_of(client), pick=pick) as found:
+    file = options.find(ctx, session, settings.claude_dir, pick)
+    with opened(file, dialect_of(client)) as found:
+        if client and not found.claude:
+            raise click.UsageError("--client is for transcripts of Claude Code, and this is none", ctx)
         result = view(found)
     if as_json:
         ui.print_json(result.model_dump(mode="json"))

@@ -160,9 +160,11 @@ def size_of(session: Session, model: Model) -> ContextSize:
 def output_path(session: Session, target: Target, new_id: str) -> Path:
     """The file that an operation writes.
 
-    Raises WrongFormat for a change in place of what is no Claude Code transcript.
+    Raises WrongFormat for a change in place of what is no Claude Code transcript, and for Markdown of what is one.
     """
     path = session.path
+    if target.markdown and session.claude:
+        raise WrongFormat(f"{path.name} is a Claude Code transcript, which becomes another one", "leave out --markdown")
     if target.in_place:
         if session.claude is None:
             label = next(f.label for f in FORMATS if f.name == session.format)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from core.context.view import messages_of
-from core.errors import FoldmarkError, IdNotFound, InputError
+from core.errors import FoldmarkError, IdNotFound, WrongPattern
 from core.model import JSON, Block, Message, block_text
 from core.service.session import Result, Session, SessionRef, opened
 from core.transcript.chain import Chain
@@ -160,7 +160,9 @@ def _matcher(pattern: str, regex: bool) -> re.Pattern[str]:
     try:
         return re.compile(pattern if regex else re.escape(pattern), 0 if regex else re.IGNORECASE)
     except (re.error, RecursionError, OverflowError) as error:
-        raise InputError(f"{pattern!r} is no regular expression: {error}", "leave out what is special in it") from None
+        raise WrongPattern(
+            f"{pattern!r} is no regular expression: {error}", "leave out what is special in it"
+        ) from None
 
 
 def _hits(item: Item, matcher: re.Pattern[str], needle: bytes) -> Iterator[SearchHit]:

@@ -18,7 +18,7 @@ from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
 from core.transcript.chain import Chain, load
-from core.transcript.formats import find_format, read
+from core.transcript.formats import expect_one, find_format, read
 from core.transcript.formats.conversation import Conversation
 from core.transcript.formats.summarised import split_summary
 from core.transcript.listing import describe
@@ -112,15 +112,17 @@ class Session:
 
 
 @contextmanager
-def opened(file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False, pick: str = "") -> Iterator[Session]:
-    """Opens a transcript; `whole` reads it from its first byte, `pick` chooses among several conversations in a file.
+def opened(file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False) -> Iterator[Session]:
+    """Opens a transcript; `whole` reads it from its first byte.
 
-    Raises `InputError` for a file that cannot be opened, `UnknownFormat`, `WrongFormat`, `Damaged`.
+    Raises `InputError` for a file that cannot be opened, `UnknownFormat`, `WrongFormat`, `Damaged`, and
+    `SessionNotFound` where `file.pick` names none of its conversations.
     """
     kind = find_format(file.path).name
     if kind != CLAUDE_CODE:
-        yield Session(file, kind, dialect, conversation=read(file.path, pick))
+        yield Session(file, kind, dialect, conversation=read(file.path, file.pick))
         return
+    expect_one(file.path, file.pick)
     log, chain = load(file.path, whole)
     with log:
         yield Session(file, kind, dialect, claude=(log, chain))
@@ -130,3 +132,12 @@ def model_of(session: Session, models_file: Path | None) -> Model:
     """The model that the session runs on, as the table knows it."""
     models: Models = load_models(models_file)
     return models.lookup(session.model_id)
+
+
+def window_of(session: Session, model: Model, asked_tokens: int | None) -> int:
+    """The window that the session has, in tokens: the one asked for, else its client's, else the whole of the model's.
+
+    Claude Code gives some models less than they have; what other clients give them is not known.
+    """
+    client_tokens = model.client_window_tokens if session.claude else None
+    return asked_tokens or client_tokens or model.window_tokens

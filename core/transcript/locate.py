@@ -33,7 +33,7 @@ def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | No
     """Find the one transcript that `name` stands for.
 
     In this order: `latest` (the newest with a conversation: of `folder`, else of all), a file's path (relative to
-    `folder`), an id, the start of an id, a whole title.  Subagents are found by their ids.
+    `folder`), an id, the start of an id, a title, a part of one.  Subagents are found by their ids.
     With `roots`, a path must lead into one of them, or into the client's own projects.
 
     Raises SessionNotFound when there is none, or several: then it lists them.
@@ -43,6 +43,11 @@ def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | No
     path = folder / name
     if name and _is_file(path):
         return session_file(_allowed(path, claude_dir, roots))
+    if name and _is_dir(path):
+        raise SessionNotFound(
+            f"{name} is a folder",
+            f"name a session: foldmark sessions {name} lists them, foldmark compact {name} takes all",
+        )
     if len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json")):
         raise SessionNotFound(f"there is no file {name}", "give the path of a transcript, or the id of a session")
     return _by_id(name, claude_dir) or _by_title(name, claude_dir)
@@ -63,7 +68,7 @@ def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[Session
 
 def _expanded(name: str, claude_dir: Path, folder: Path) -> list[SessionFile]:
     path = folder / name
-    if name and path.is_dir():
+    if name and _is_dir(path):
         files = list(transcripts(path))
         if not files:
             raise SessionNotFound(f"there is no transcript in {name}", f"transcripts end in {SUFFIX}")
@@ -86,6 +91,13 @@ def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):  # too long for a path, or NUL in it
+        return False
+
+
+def _is_dir(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
         return False
 
 
@@ -117,8 +129,9 @@ def _by_id(name: str, claude_dir: Path) -> SessionFile | None:
 
 def _by_title(name: str, claude_dir: Path) -> SessionFile:
     wanted = " ".join(name.split()).casefold()
-    hits = [info for info in sessions(claude_dir) if wanted and info.title.casefold() == wanted]
-    if info := _only(name, hits, _info_line):
+    hits = [info for info in sessions(claude_dir) if wanted and wanted in info.title.casefold()]
+    whole = [info for info in hits if info.title.casefold() == wanted]
+    if info := _only(name, whole or hits, _info_line):
         return info.file
     raise SessionNotFound(f"there is no session {name!r}", _HINT)
 

@@ -31,6 +31,10 @@ class SessionFile:
     mtime: float = 0.0
     """When it was last written, in seconds since 1970."""
     size_bytes: int = 0
+    pick: str = ""
+    """Which conversation, of a file that holds several: its id, the start of it, its title, its number."""
+    piped: bool = False
+    """It was standard input, and is on disk for one command alone."""
 
 
 def session_file(path: Path) -> SessionFile:

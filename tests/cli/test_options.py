@@ -36,8 +36,19 @@ def test_standard_input_is_kept_until_the_command_ends(monkeypatch: pytest.Monke
     with click.Context(click.Command("x")) as ctx:
         found = options.find(ctx, "-", tmp_path)
         assert found.path.read_bytes() == b"{}\n"
+        assert found.piped
 
     assert not found.path.exists()
+
+
+def test_of_several_files_it_is_known_which_was_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", Input(b"{}\n"))
+
+    with click.Context(click.Command("x")) as ctx:
+        found = options.find_all(ctx, ["a.jsonl", "-"], tmp_path)
+        assert [(file.id, file.piped) for file in found] == [("a", False), ("stdin", True)]
 
 
 def test_a_terminal_is_no_transcript(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -45,6 +56,19 @@ def test_a_terminal_is_no_transcript(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     with click.Context(click.Command("x")) as ctx, pytest.raises(click.UsageError):
         options.find_all(ctx, ["-"], tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("0", 0), ("20000", 20_000), ("20,000", 20_000), ("20k", 20_000), ("1.5M", 1_500_000)]
+)
+def test_numbers_of_tokens_are_written_as_people_do(text: str, count: int) -> None:
+    assert options.TokenCount().convert(text, None, None) == count
+
+
+@pytest.mark.parametrize("text", ["", "-1", "k", "20kk", "many", "39k"])
+def test_what_is_no_number_of_tokens_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        options.TokenCount(40_000).convert(text, None, None)
 
 
 def test_names_are_found_from_the_working_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from core.context.dialect import OLDER
+from core.context.tokens.models import lookup
 from core.errors import InputError, UnknownFormat
-from core.service.session import CLAUDE_CODE, model_of, opened
+from core.service.session import CLAUDE_CODE, model_of, opened, window_of
 from core.testing import Transcript
 from core.transcript.projects import SessionFile, session_file
 
@@ -63,7 +65,7 @@ def test_one_of_several_conversations_is_picked() -> None:
     path = session_file(FOREIGN / "claude-ai-export" / "conversations.json")
     with pytest.raises(InputError), opened(path):
         pass
-    with opened(path, pick="1") as session:
+    with opened(replace(path, pick="1")) as session:
         assert session.messages
         assert session.title
 
@@ -81,3 +83,14 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
         pass
     with pytest.raises(InputError), opened(SessionFile(tmp_path / "gone.jsonl", "gone")):
         pass
+
+
+def test_only_of_its_own_transcripts_the_window_is_what_claude_code_gives_a_model(tmp_path: Path) -> None:
+    model = lookup("claude-opus-4-6")
+    with opened(session_file(Transcript().prompt("Hello").write(tmp_path / "a.jsonl"))) as session:
+        assert window_of(session, model, None) == 200_000
+        assert window_of(session, lookup("claude-opus-4-8"), None) == 1_000_000
+        assert window_of(session, model, 50_000) == 50_000
+    with opened(session_file(FOREIGN / "messages-api" / "request.json")) as session:
+        assert window_of(session, model, None) == 1_000_000
+        assert window_of(session, model, 50_000) == 50_000

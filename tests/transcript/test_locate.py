@@ -90,6 +90,20 @@ def test_a_title_is_found_whatever_its_case_and_spacing(home: Home) -> None:
     assert home.locate("fix  LOGIN") == home.first
 
 
+def test_a_part_of_one_title_is_enough(home: Home) -> None:
+    assert home.locate("LOGIN") == home.first
+    home.put("-srv-app", "other", "Fix login page", 3)
+    assert home.locate("fix login") == home.first
+    with pytest.raises(SessionNotFound, match="2 sessions answer to 'Log'"):
+        home.locate("Log")
+
+
+def test_a_folder_is_no_session(home: Home) -> None:
+    with pytest.raises(SessionNotFound, match="is a folder") as caught:
+        home.locate(str(home.claude))
+    assert f"foldmark compact {home.claude}" in caught.value.hint
+
+
 def test_a_title_that_two_sessions_have_is_not_unique(home: Home) -> None:
     home.put("-srv-app", "other", "Fix login", 3)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import InputError, WrongFormat
+from core.transcript.formats.blocks import expect_one
 from core.transcript.formats.conversation import NOTES, Conversation, Finding, Format
 from core.transcript.formats.markdown import write_markdown
 from core.transcript.formats.outgoing import write_messages
@@ -17,6 +18,7 @@ __all__ = [
     "Finding",
     "Format",
     "expect_claude_code",
+    "expect_one",
     "find_format",
     "read",
     "sniff",
@@ -35,6 +37,8 @@ def read(path: Path, pick: str = "") -> Conversation:
     found = find_format(path)
     if found.read is None:
         raise WrongFormat(f"{path.name} is {found.label}", "Leave out what is only for the files of other clients.")
+    if not found.several:
+        expect_one(path, pick)
     try:
         return found.read(path, pick)
     except OSError as error:

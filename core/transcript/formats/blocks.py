@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from core.errors import SessionNotFound
 from core.model import JSON, Block, Kind, Message, Role, Usage, tool_results, tool_uses
@@ -166,6 +167,15 @@ def report_pairs(messages: Iterable[Message], findings: Findings) -> None:
             findings.add("open-call" if name in newest else "unpaired-call", 0, f"the call {name} has no result")
 
 
+def expect_one(path: Path, pick: str) -> None:
+    """Passes for a file of one conversation if that is the one that was picked: by nothing, or as number 1.
+
+    Raises SessionNotFound for any other.
+    """
+    if pick not in ("", "1"):
+        raise SessionNotFound(f"{path.name} holds one conversation: {pick!r} picks none", "leave out --pick")
+
+
 def choose(listed: Sequence[tuple[str, str]], pick: str, what: str) -> int:
     """The position of the picked one of several (id, title): by id, title, beginning of an id, or position from 1.
 
@@ -186,4 +196,4 @@ def choose(listed: Sequence[tuple[str, str]], pick: str, what: str) -> int:
     lines = [f"  {i}. {name} {title}".rstrip() for i, (name, title) in enumerate(listed[:_LISTED], 1)]
     if len(listed) > _LISTED:
         lines.append(f"  and {len(listed) - _LISTED} more")
-    raise SessionNotFound("\n".join([problem, *lines]), "Name one by its id, its title or its number.")
+    raise SessionNotFound("\n".join([problem, *lines]), "--pick takes an id, a title or a number.")

@@ -172,4 +172,4 @@ def _matches(value: JSON) -> bool:
     return isinstance(first, dict) and "chat_messages" in first
 
 
-FORMAT = Format("claude-ai", "an export of claude.ai", _matches, _read)
+FORMAT = Format("claude-ai", "an export of claude.ai", _matches, _read, several=True)

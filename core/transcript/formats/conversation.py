@@ -58,5 +58,7 @@ class Format:
     """Whether a top-level JSON value is one of this format; the value may be cut off at any depth."""
     read: Callable[[Path, str], Conversation] | None = None
     """Reads the file; the text picks one of several conversations, "" the only one.  None: recognised, not read."""
+    several: bool = False
+    """Whether a file may hold several conversations."""
     advice: str = ""
     """What to do with a file that is recognised and not read."""

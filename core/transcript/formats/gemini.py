@@ -265,4 +265,4 @@ def _matches_lines(value: JSON) -> bool:
 
 
 JSON_FORMAT = Format("gemini-json", "a Gemini CLI chat", _matches_document, _read_document)
-JSONL_FORMAT = Format("gemini-jsonl", "a Gemini CLI chat in lines", _matches_lines, _read_lines)
+JSONL_FORMAT = Format("gemini-jsonl", "a Gemini CLI chat", _matches_lines, _read_lines)

@@ -10,6 +10,7 @@ from core.transcript.formats.blocks import (
     Messages,
     choose,
     count,
+    expect_one,
     mapping,
     mappings,
     report_pairs,
@@ -143,15 +144,14 @@ def _active(messages: list[Message]) -> tuple[Message, ...]:
 def _read(path: Path, pick: str) -> Conversation:
     findings = Findings()
     value = document(path, _matches, {"{": 1, "[": 0}, findings)
-    if isinstance(value, list):
-        return _conversation("", {"messages": value}, findings)
-    head = mapping(value)
+    head: _Body = {"messages": value} if isinstance(value, list) else mapping(value)
     if "requests" in head:
         bodies = mappings(head["requests"])
     elif _is_line(head):
         findings = Findings()
         bodies = [record for _, record in records(path, findings) if _is_line(record)]
     else:
+        expect_one(path, pick)
         return _conversation("", head, findings)
     if not bodies:
         raise Damaged(f"{path.name} holds no request", "Give a file with one request on each line.")
@@ -194,4 +194,4 @@ def _matches(value: JSON) -> bool:
     return _is_line(body) or _is_response(body) or _is_body(body)
 
 
-FORMAT = Format("messages", "Messages API JSON", _matches, _read)
+FORMAT = Format("messages", "Messages API JSON", _matches, _read, several=True)

@@ -62,7 +62,7 @@ def sniff(head: bytes) -> str:
     A file without content is a Claude Code transcript in which nothing was said yet.  Raises WrongFormat for what
     is recognised but not read, UnknownFormat for all else.
     """
-    return _recognised(head).name
+    return _recognised(head, "this").name
 
 
 def find_format(path: Path) -> Format:
@@ -74,12 +74,12 @@ def find_format(path: Path) -> Format:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
             try:
-                return _recognised(head)
+                return _recognised(head, path.name)
             except UnknownFormat:
                 more = file.read(LONG_HEAD_BYTES - HEAD_BYTES)
                 if not more:
                     raise
-                return _recognised(head + more)
+                return _recognised(head + more, path.name)
     except OSError as error:
         raise InputError(
             f"{path} cannot be read: {error.strerror or error}", "Check the path and the rights."
@@ -96,15 +96,15 @@ def expect_claude_code(path: Path) -> None:
         )
 
 
-def _recognised(head: bytes) -> Format:
+def _recognised(head: bytes, name: str) -> Format:
     found = others.binary(head) or _by_value(json_text(head))
     if found is None:
+        known = dict.fromkeys(f.label for f in FORMATS if f.read or f is CLAUDE_CODE)
         raise UnknownFormat(
-            "this is no conversation of a client that Foldmark knows",
-            f"It reads {', '.join(f.label for f in FORMATS if f.read or f is CLAUDE_CODE)}.",
+            f"{name} is no conversation of a client that Foldmark knows", f"It reads {', '.join(known)}."
         )
     if found.advice:
-        raise WrongFormat(f"this looks like {found.label}", found.advice)
+        raise WrongFormat(f"{name} looks like {found.label}", found.advice)
     return found
 
 

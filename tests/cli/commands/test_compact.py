@@ -169,7 +169,7 @@ def test_one_that_fails_does_not_end_the_others(project: Path, capsys: Capture) 
 
     assert run(["compact", str(project)]) == 1
     captured = capsys.readouterr()
-    assert "broken.jsonl: error: this is no conversation" in captured.err
+    assert "broken.jsonl: error: broken.jsonl is no conversation" in captured.err
     assert captured.out.splitlines()[-1].endswith("; 2 left alone, 1 failed")
     assert "nothing written: the same compaction was written before" in captured.out
 
@@ -185,7 +185,7 @@ def test_not_even_a_fault_ends_the_others(project: Path, capsys: Capture, monkey
 
 
 def test_small_and_busy_sessions_are_left_alone(project: Path, capsys: Capture) -> None:
-    assert "no more than 900k tokens" in compact(capsys, SESSION_ID, "--if-over", "900000")["reason"]
+    assert "no more than 900k tokens" in compact(capsys, SESSION_ID, "--if-over", "900k")["reason"]
     assert "a short time ago" in compact(capsys, SESSION_ID, "--idle", "50m")["reason"]
     os.utime(project / f"{SESSION_ID}.jsonl", (0, 0))
     assert compact(capsys, SESSION_ID, "--idle", "2d", "--if-over", "20000")["changed"] is True
@@ -237,7 +237,7 @@ def test_unknown_content_is_refused_by_name_and_nothing_is_written(tmp_path: Pat
     path = tmp_path / "chat.jsonl"
     path.write_text('{"hello": "world"}\n', encoding="utf-8")
     assert run(["compact", str(path)]) == 1
-    assert "error: this is no conversation of a client that Foldmark knows" in capsys.readouterr().err
+    assert "error: chat.jsonl is no conversation of a client that Foldmark knows" in capsys.readouterr().err
     assert [*tree(tmp_path)] == ["chat.jsonl"]
 
 
@@ -263,6 +263,13 @@ def test_another_clients_file_is_not_said_to_be_resumed(tmp_path: Path, capsys: 
     assert result["output"].endswith(".md")
 
 
+def test_a_transcript_of_claude_code_becomes_no_markdown(project: Path, capsys: Capture) -> None:
+    before = tree(project)
+    assert run(["compact", SESSION_ID, "--markdown"]) == 1
+    assert f"{SESSION_ID}.jsonl is a Claude Code transcript" in capsys.readouterr().err
+    assert tree(project) == before
+
+
 def test_standard_input_needs_a_folder(
     project: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,9 +285,10 @@ def test_standard_input_needs_a_folder(
     pipe()
     result = compact(capsys, "-", "--out", str(tmp_path / "out"))
     assert messages(result["output"])[0].kind == "summary"
-    # the only copy is not removed
-    assert run(["undo", result["output"]]) == 1
-    assert "this is the only copy" in capsys.readouterr().err
+    # whoever piped it in has it still
+    assert run(["undo", result["output"]]) == 0
+    assert "its source was standard input" in capsys.readouterr().out
+    assert not Path(result["output"]).exists()
 
 
 def test_files_that_come_back_are_named(project: Path, tmp_path: Path, capsys: Capture) -> None:

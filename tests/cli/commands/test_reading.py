@@ -132,8 +132,48 @@ def test_view_of_metadata_alone_is_empty_and_damage_is_reported_beside_it(tmp_pa
 def test_a_file_of_several_conversations_needs_a_pick(capsys: Capture) -> None:
     path = str(DATA / "foreign" / "claude-ai-export" / "conversations.json")
     assert run(["view", path]) == 2
-    assert "Name one by its id" in capsys.readouterr().err
-    assert text(capsys, "view", path, "--pick", "1") != ""
+    assert "--pick takes an id, a title or a number" in capsys.readouterr().err
+    for command in (["view"], ["context"], ["output"], ["check"], ["compact", "--dry-run"]):
+        assert text(capsys, command[0], path, *command[1:], "--pick", "1") != ""
+    assert run(["search", path, "the", "--pick", "1"]) == 0
+    assert run(["snip", path, "--suggest", "--pick", "1"]) == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["cases/boundary-6.jsonl", "foreign/codex/sample.jsonl", "foreign/messages-api/request.json"]
+)
+def test_a_pick_that_picks_nothing_is_refused(name: str, capsys: Capture) -> None:
+    path = str(DATA / name)
+    assert run(["context", path, "--pick", "1"]) == 0
+    assert run(["context", path, "--pick", "abc"]) == 2
+    assert f"{path.rpartition('/')[2]} holds one conversation: 'abc' picks none" in capsys.readouterr().err
+    assert run(["check", path, str(DATA / "foreign" / "claude-ai-export"), path + "x", "--pick", "1"]) == 2
+
+
+def test_options_that_would_do_nothing_are_refused(made: Transcript, capsys: Capture) -> None:
+    chat = str(DATA / "foreign" / "codex" / "sample.jsonl")
+    for args in (
+        ["view", SESSION_ID, "--client", "abc"],
+        ["view", chat, "--client", "2.1.197"],
+        ["output", SESSION_ID, "--grep", "x"],
+        ["output", SESSION_ID, "--lines", "5"],
+        ["search", SESSION_ID, ""],
+        ["check", SESSION_ID, "--out", "somewhere"],
+        ["check", SESSION_ID, chat, "--pick", "1"],
+        ["redact", SESSION_ID, "--check", "--out", "somewhere"],
+        ["snip", SESSION_ID, "--suggest", "--dry-run"],
+        ["compact", SESSION_ID, "--force"],
+        ["compact", SESSION_ID, "--how", "micro", "--keep", "5k"],
+    ):
+        assert (run(args), args) == (2, args)
+        assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_a_folder_is_no_session(made: Transcript, capsys: Capture, tmp_path: Path) -> None:
+    assert run(["context", str(tmp_path)]) == 2
+    shown = capsys.readouterr().err
+    assert f"error: {tmp_path} is a folder\n" in shown
+    assert f"foldmark compact {tmp_path}" in shown
 
 
 def test_an_unknown_format_is_an_error_and_no_empty_view(tmp_path: Path, capsys: Capture) -> None:
@@ -141,7 +181,9 @@ def test_an_unknown_format_is_an_error_and_no_empty_view(tmp_path: Path, capsys:
     path.write_text('{"x": 1}\n', encoding="utf-8")
     for command in ("view", "context", "output"):
         assert run([command, str(path)]) == 1
-        assert "error: this is no conversation" in capsys.readouterr().err
+        error = capsys.readouterr().err
+        assert "error: a.jsonl is no conversation" in error
+        assert error.count("a Gemini CLI chat") == 1
         assert run([command, str(path), "--json"]) == 1
         assert json.loads(capsys.readouterr().out)["error"]["kind"] == "UnknownFormat"
 
@@ -178,7 +220,8 @@ def test_output_lists_ids_and_prints_one(made: Transcript, capsys: Capture) -> N
 
 
 @pytest.mark.parametrize(
-    ("lines", "expected"), [("2:2", "the Needle"), ("2:3", "the Needle\nhay"), (":1", "hay"), ("3:", "hay\n [31mred")]
+    ("lines", "expected"),
+    [("2:2", "the Needle"), ("2:3", "the Needle\nhay"), ("2", "the Needle"), (":1", "hay"), ("3:", "hay\n [31mred")],
 )
 def test_output_prints_lines(made: Transcript, capsys: Capture, lines: str, expected: str) -> None:
     assert text(capsys, "output", SESSION_ID, made.calls[0], "--lines", lines) == expected + "\n"
@@ -188,11 +231,18 @@ def test_output_prints_the_lines_that_match(made: Transcript, capsys: Capture) -
     assert text(capsys, "output", SESSION_ID, made.calls[0], "--grep", "^h") == "1: hay\n3: hay\n"
 
 
+def test_output_says_when_there_is_nothing_to_print(made: Transcript, capsys: Capture) -> None:
+    for args, said in ((["--grep", "straw"], "no line matches"), (["--lines", "9:"], f"{made.calls[0]} has 4 lines")):
+        assert run(["output", SESSION_ID, made.calls[0], *args]) == 0
+        assert capsys.readouterr() == ("", said + "\n")
+
+
 def test_output_says_what_is_wrong(made: Transcript, capsys: Capture) -> None:
     assert run(["output", SESSION_ID, "nothing"]) == 2
     assert "error: nothing has the id nothing" in capsys.readouterr().err
     assert run(["output", SESSION_ID, made.calls[0], "--lines", "two"]) == 2
-    assert run(["output", SESSION_ID, made.calls[0], "--grep", "("]) == 1
+    assert run(["output", SESSION_ID, made.calls[0], "--grep", "("]) == 2
+    assert run(["search", SESSION_ID, "(", "--regex"]) == 2
 
 
 def test_an_output_whose_file_is_gone_gives_what_is_left(capsys: Capture) -> None:

@@ -92,8 +92,10 @@ def test_a_limit_says_that_there_are_more(projects: Path, capsys: pytest.Capture
 def test_a_folder_need_not_exist_any_more(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "/srv/app", "--limit", "1"]) == 0
     assert "task 39" in capsys.readouterr().out
-    assert run(["sessions", "/srv/other"]) == 0
-    assert capsys.readouterr().out == "no sessions of /srv/other\n"
+    assert run(["sessions", str(projects)]) == 0
+    assert capsys.readouterr().out == f"no sessions of {projects}\n"
+    assert run(["sessions", "/srv/other"]) == 2
+    assert "there is no folder /srv/other, and no session was started in it" in capsys.readouterr().err
 
 
 def test_a_session_that_a_client_has_open_is_live(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
