@@ -1,6 +1,7 @@
 """Compacts every sample transcript and puts the results before the real client.
 
-    python scripts/compare_compacted.py [--shared DIR] [--clients new old 2.0.76 1.0.128] [--keep TOKENS] [--in-place]
+    python scripts/compare_compacted.py [--shared DIR] [--clients new old 2.0.76 1.0.128] [--keep TOKENS]
+                                         [--in-place] [--micro]
 
 For every main transcript below DIR/real and DIR/corpus that the newest client resumes: `foldmark compact` writes a new
 session (or appends to a copy); the source must keep its bytes and its mtime, a second run must change nothing, each
@@ -52,8 +53,9 @@ def foldmark(work: Path, *arguments: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
-def compacted(source: Path, work: Path, keep: int | None, in_place: bool) -> Outcome:
+def compacted(source: Path, work: Path, options: Sequence[str]) -> Outcome:
     """Everything that needs no client."""
+    in_place = "--in-place" in options
     outcome = Outcome(source)
     folder = Path(tempfile.mkdtemp(dir=work))
     file = folder / source.name
@@ -61,7 +63,6 @@ def compacted(source: Path, work: Path, keep: int | None, in_place: bool) -> Out
     if source.with_suffix("").is_dir():
         shutil.copytree(source.with_suffix(""), file.with_suffix(""))
     before, state = file.read_bytes(), file.stat()
-    options = [*(["--keep", str(keep)] if keep is not None else []), *(["--in-place"] if in_place else [])]
     result = foldmark(work, "compact", str(file), *options)
     if "error" in result:
         outcome.faults.append(f"error: {result['error']['message']}")
@@ -114,13 +115,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=int)
     parser.add_argument("--in-place", action="store_true")
+    parser.add_argument("--micro", action="store_true", help="compact --how micro --force instead of a full compaction")
     parser.add_argument("--cache", type=Path, help="answers of the newest client to the sources")
     given = parser.parse_args(arguments)
     flat = comparer(given.shared)
+    chosen = ["--in-place"] * given.in_place + ["--how", "micro", "--force"] * given.micro
+    chosen += [] if given.keep is None else ["--keep", str(given.keep)]
     sources = [p for p in transcripts(given.shared, given.only) if answer(given.shared, p, "new", given.cache)["ok"]]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
         work = Path(folder)
-        outcomes = list(pool.map(lambda p: compacted(p, work, given.keep, given.in_place), sources))
+        outcomes = list(pool.map(lambda p: compacted(p, work, chosen), sources))
         pairs = [(o, client) for client in given.clients for o in outcomes if o.compacted]
         for (outcome, _), faults in zip(
             pairs, pool.map(lambda pair: resumed(pair[0], pair[1], given.shared, flat), pairs), strict=True
