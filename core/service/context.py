@@ -11,7 +11,7 @@ from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
-from core.service.session import Result, Session, SessionRef, model_of
+from core.service.session import Result, Session, SessionRef, model_of, window_of
 from core.transcript.entries import Entry
 
 LARGEST = 10
@@ -94,7 +94,7 @@ def context_report(
     return ContextReport(
         session=session.ref,
         tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
-        window=_window(size, model, window_tokens, model.client_window_tokens if session.claude else None),
+        window=_window(session, size, model, window_tokens),
         by_kind=_by_kind(parts, size),
         by_tool=_by_tool(parts, size, names),
         largest=_largest(parts, size, names),
@@ -113,8 +113,8 @@ def _parts(session: Session) -> list[Part]:
     return parts_of_chain(*session.claude, session.dialect) if session.claude else []
 
 
-def _window(size: ContextSize, model: Model, asked_tokens: int | None, client_tokens: int | None) -> Window:
-    at = levels(model, asked_tokens or client_tokens)
+def _window(session: Session, size: ContextSize, model: Model, asked_tokens: int | None) -> Window:
+    at = levels(model, window_of(session, model, asked_tokens))
     return Window(
         size=at.window,
         effective=at.effective,

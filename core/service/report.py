@@ -15,7 +15,7 @@ from core.report.compare import Comparison, by_kind
 from core.report.data import Report, Side
 from core.service.compact import size_of
 from core.service.history import outputs
-from core.service.session import Session, model_of, opened
+from core.service.session import Session, model_of, opened, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
 from core.transcript.records import Source, find_records
@@ -89,7 +89,7 @@ def _tokens(before: Session, after: Session, size: ContextSize, model: Model) ->
 
 def _side(session: Session, tokens: Sequence[int], overhead: int, model: Model, window_tokens: int | None) -> Side:
     total = overhead + sum(tokens)
-    at = levels(model, window_tokens or (model.client_window_tokens if session.claude else None))
+    at = levels(model, window_of(session, model, window_tokens))
     return Side(
         **session.ref.model_dump(),
         model=model.id,

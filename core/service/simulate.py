@@ -16,7 +16,7 @@ from core.context.view import messages_of
 from core.errors import InputError
 from core.model import Message, Usage
 from core.service.compact import size_of
-from core.service.session import Result, Session, SessionRef
+from core.service.session import Result, Session, SessionRef, window_of
 from core.stages.verdict import REREAD_TOKENS
 from core.stages.worth import cache_life
 from core.transcript.chain import Chain
@@ -95,7 +95,7 @@ def simulate(
     if not any(m.kind == "response" for m in history.messages):
         raise InputError(f"{session.path} holds no response", "simulate a session in which the model has answered")
     life = options.life or cache_life(history.messages)
-    window_tokens = options.window_tokens or history.model.client_window_tokens
+    window_tokens = window_of(session, history.model, options.window_tokens)
     threshold_tokens = levels(history.model, window_tokens).auto_threshold
     work = history.repeated(options.repeats)
     sizes = Sizes(work)

@@ -19,7 +19,7 @@ from core.context.tokens.window import levels
 from core.errors import Changed, FoldmarkError
 from core.model import Message
 from core.service.compact import ATTEMPTS, DRY_RUN, Loss, StageReport, Target, document, output_path, size_of
-from core.service.session import Result, Session, SessionRef, model_of, opened
+from core.service.session import Result, Session, SessionRef, model_of, opened, window_of
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
 from core.stages.receipt import page_name
@@ -117,7 +117,7 @@ class StageRun:
             self.size.overhead_tokens,
             str(self.store.folder),
             self.settings.now,
-            levels(self.model, self.settings.window_tokens or self.model.client_window_tokens).auto_threshold,
+            levels(self.model, window_of(self.session, self.model, self.settings.window_tokens)).auto_threshold,
             self.settings.forced,
         )
 
