@@ -50,6 +50,12 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(function)
 
 
+def json_lines_option(function: F) -> F:
+    """Add `--json` to a command that takes several sessions."""
+    shown = "Print JSON: one document, or one line per session."
+    return click.option("--json", "as_json", is_flag=True, help=shown)(function)
+
+
 def pick_option(function: F) -> F:
     """Add `--pick`: the parameter `pick`."""
     shown = "Which conversation of a file that holds several: its id, title or number."

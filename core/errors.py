@@ -42,7 +42,7 @@ class UnknownFormat(InputError):
 
 
 class WrongFormat(InputError):
-    """The content is a transcript of another client, and this command does not take it."""
+    """The content is a transcript, but not of a client that this can be done for."""
 
 
 class Damaged(InputError):

@@ -20,7 +20,7 @@ from core.transcript.projects import SessionFile
 @click.option("--repair", is_flag=True, help="Write a repaired copy of each damaged one, as a new session.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the copies.")
 @options.pick_option
-@options.json_option
+@options.json_lines_option
 @click.pass_context
 def command(
     ctx: click.Context, sessions: tuple[str, ...], repair: bool, out_dir: Path | None, pick: str, as_json: bool

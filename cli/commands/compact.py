@@ -67,7 +67,7 @@ class Span(click.ParamType[float]):
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="How many at a time.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @options.pick_option
-@options.json_option
+@options.json_lines_option
 @click.pass_context
 def command(
     ctx: click.Context,

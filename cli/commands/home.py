@@ -12,11 +12,17 @@ from cli.commands.sessions import print_lines
 from core.errors import FoldmarkError
 from core.service.context import ContextReport, context_report
 from core.service.session import opened
-from core.service.sessions import SessionLine, list_sessions
+from core.service.sessions import SessionLine, SessionList, list_sessions
 from core.settings import Settings
 from core.transcript.projects import session_file
 
 SHOWN = 5
+
+
+class Home(SessionList):
+    """The newest sessions of this folder, or of all where it has none, and what fills the newest."""
+
+    newest: ContextReport | None
 
 
 def show(as_json: bool) -> None:
@@ -28,8 +34,7 @@ def show(as_json: bool) -> None:
         found, where = list_sessions(settings.claude_dir, None, SHOWN), "of all folders"
     newest = _newest(found.sessions, settings)
     if as_json:
-        context = newest.model_dump(mode="json") if newest else None
-        ui.print_json({**found.model_dump(mode="json"), "newest": context})
+        ui.print_json(Home(**dict(found), newest=newest).model_dump(mode="json"))
         return
     if not found.sessions:
         click.echo(f"No sessions in {settings.claude_dir}.")

@@ -16,13 +16,17 @@ from core.transcript.writer import write_new
 
 
 class FindingLine(Result):
-    """One thing that is wrong, or worth knowing: where, what, and what a repair does about it ("" for nothing)."""
+    """One thing that is wrong, or worth knowing."""
 
     kind: str
+    """Such as torn-tail, missing-parent, unpaired-call."""
     line: int
+    """From 1; 0 for the whole file."""
     message: str
     repaired: str
+    """What a repair does about it, "" for nothing."""
     damage: bool
+    """Otherwise it is worth knowing, and no more."""
 
 
 class CheckResult(Result):

@@ -86,9 +86,11 @@ class CompactResult(Result):
 
     source: SessionRef
     output: str
+    """The file that was, or would be, written; the source where nothing is to be done."""
     session_id: str
+    """What the client resumes."""
     how: Literal["full", "micro", "none"]
-    """none: nothing is to be done, `reason` says why."""
+    """full: by a summary.  micro: by tool results that give way.  none: nothing is to be done, `reason` says why."""
     summarizer: str
     tokens_before: int
     tokens_after: int

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from core.context.sizes import Part, count_messages, measured, parts_of_chain, parts_of_conversation
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
-from core.context.tokens.window import levels
+from core.context.tokens.window import State, levels
 from core.service.session import Result, Session, SessionRef, model_of, window_of
 from core.transcript.entries import Entry
 
@@ -22,7 +23,7 @@ class Tokens(Result):
     """The size of the context a resume would load, in tokens."""
 
     total: int
-    source: str
+    source: Literal["usage", "estimate"]
     """"usage": exact up to the last response; "estimate": estimated as a whole."""
     tail: int
     """The estimated part at the end."""
@@ -39,7 +40,7 @@ class Window(Result):
     warning: int
     error: int
     blocking: int
-    state: str
+    state: State
     model: str
     known_model: bool
     assumed: bool

@@ -60,7 +60,7 @@ class OutputLine(Result):
     id: str
     kind: str
     name: str
-    where: str
+    where: Where
 
 
 class OutputList(Result):
@@ -77,7 +77,7 @@ class OutputText(Result):
     id: str
     kind: str
     name: str
-    where: str
+    where: Where
     text: str
     first_line: int
     total_lines: int
@@ -89,7 +89,7 @@ class SearchHit(Result):
     id: str
     kind: str
     name: str
-    where: str
+    where: Where
     line: int
     text: str
 

@@ -78,5 +78,7 @@ def test_many_are_a_line_each_and_one_that_cannot_be_read_is_named(torn: Path, c
     assert run(["check", str(torn.parent), "--json"]) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line.get("ok", line.get("error", {}).get("kind")) for line in lines] == [False, "UnknownFormat"]
+    assert run(["check", "--help"]) == 0
+    assert "one document, or one line per session" in " ".join(capsys.readouterr().out.split())
     assert run(["check", str(other), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "UnknownFormat"

@@ -1,0 +1,25 @@
+"""docs/json.md: it says what the commands print."""
+
+from __future__ import annotations
+
+from cli.main import COMMANDS
+from scripts import json_docs
+
+
+def test_the_page_is_what_the_script_writes() -> None:
+    assert json_docs.PAGE.read_text(encoding="utf-8") == json_docs.page(), "run scripts/json_docs.py"
+
+
+def test_every_command_is_in_it() -> None:
+    assert {*COMMANDS} == {name.split()[0] for name in json_docs.COMMANDS if name}
+
+
+def test_values_are_listed_and_said() -> None:
+    page = json_docs.page()
+
+    assert '| `how` | `"full"`, `"micro"`, `"none"` | full: by a summary. micro: by tool results that' in page
+    assert (
+        '| `state` | `"live"`, `"ready"`, `"compacted"`, `"empty"`, `"damaged"` | live: a client has it open.' in page
+    )
+    assert "| SessionNotFound | 2 | No session answers to the name, or more than one does. |" in page
+    assert page.count("### SessionRef\n") == 1
