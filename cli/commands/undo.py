@@ -24,6 +24,7 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
     if as_json:
         ui.print_json(result.model_dump(mode="json"))
     elif result.removed:
-        click.echo(f"removed: {result.path}\nits source is as it was: {result.source}")
+        source = "was standard input" if result.source == options.STDIN else f"is as it was: {result.source}"
+        click.echo(f"removed: {result.path}\nits source {source}")
     else:
         click.echo(f"taken back: {result.op} of {result.path}")

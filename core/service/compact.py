@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from core.compaction.full import Options, Plan, plan, text_message
 from core.context.sizes import measured, parts_of_conversation, parts_of_messages, projected_uuids, stale_uuids
@@ -18,13 +21,14 @@ from core.errors import Changed, FoldmarkError, NothingToCompact, WrongFormat
 from core.model import Message
 from core.service.session import Result, Session, SessionRef, model_of, opened
 from core.summarizers.base import Summarizer
+from core.transcript.documents import write_document
 from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.listing import last_written
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
 from core.transcript.projects import SUFFIX, SessionFile
-from core.transcript.records import Record, Source
+from core.transcript.records import STDIN, Record, Source
 from core.transcript.store import Store
 from core.transcript.writer import append, locked, write_new
 
@@ -175,11 +179,32 @@ def output_path(session: Session, target: Target, new_id: str) -> Path:
                 "leave out --in-place: the result goes to a file of its own",
             )
         return path
-    # What was a subagent's becomes a session of its own, which clients look for in the project's folder.
-    folder = target.out_dir or (path.parents[2] if session.file.parent else path.parent)
+    # What was a subagent's becomes a session of its own, which clients look for in the project's folder.  Absolute:
+    # the summary names files, and the session may be resumed elsewhere.
+    folder = (target.out_dir or (path.parents[2] if session.file.parent else path.parent)).absolute()
     if session.claude:
         return folder / f"{new_id}{SUFFIX}"
     return folder / f"{path.stem}.compacted-{new_id[:8]}{'.md' if target.markdown else '.json'}"
+
+
+def new_session_id(session: Session, target: Target, *asked: str) -> str:
+    """The session that an operation writes: the same for what was asked on the same history; in place, the source."""
+    if target.in_place:
+        return session.file.id
+    form = ("markdown",) if target.markdown and session.claude is None else ()
+    history = (uuid for message in session.messages for uuid in message.uuids)
+    return derived_id("session", session.file.parent, session.file.id, *asked, *form, *history)
+
+
+def source_of(session: Session, in_place: bool = False) -> Source:
+    """How the record of an operation names what it was done to."""
+    file = session.file
+    path = STDIN if file.piped else str(session.path.resolve())
+    if session.claude is None:
+        return Source(path, file.id, file.size_bytes)
+    log = session.claude[0]
+    mtime_ns = os.fstat(log.file.fileno()).st_mtime_ns if in_place else msgspec.UNSET
+    return Source(path, file.id, log.size, mtime_ns)
 
 
 def _done_before(session: Session, options: Options) -> str:
@@ -205,12 +230,9 @@ class _Task:
     @cached_property
     def new_id(self) -> str:
         """The session that the result is: the same for the same compaction of the same history."""
-        session, options = self.session, self.options
-        if self.target.in_place:
-            return session.file.id
+        options = self.options
         asked = (self.summarizer.name, str(options.keep_tokens), str(options.summary_chars), options.instructions)
-        history = (uuid for message in session.messages for uuid in message.uuids)
-        return derived_id("session", session.file.parent, session.file.id, *asked, *history)
+        return new_session_id(self.session, self.target, *asked)
 
     @cached_property
     def output(self) -> Path:
@@ -242,38 +264,33 @@ class _Task:
     def write(self, planned: Plan) -> None:
         """Stores what goes, then writes what stays: a body is on disk before anything leans on it."""
         if self.target.in_place and self.session.claude:
-            pieces, size = self._pieces(planned), self.session.claude[0].size
-            with locked(self.output, self.target.lock_dir):
-                append(self.output, b"".join(pieces), expected_size=size)
+            append_block(self.session, self.target, self._record(planned), self._content(planned))
             return
         self.store.archive(self.page, planned.gone, f"What a compaction took out of session {self.session.file.id}")
-        try:
-            write_new(self.output, self._pieces(planned))
-        except FoldmarkError:
-            if not self.output.exists():  # else another process made the same compaction, and needs the store
-                self.store.remove()
-            raise
+        write_output(self.session, self.output, self._record(planned), self._content(planned))
 
-    def _pieces(self, planned: Plan) -> list[bytes]:
-        if self.session.claude is None:
-            summary = planned.summary.text
-            if not self.target.markdown:
-                summary = with_head(summary, self.options.keep_tokens, planned.kept)
-            front = [text_message("summary", summary)]
-            front += [text_message("meta", r.text) for r in planned.restored]
-            return [document(self.session, [*front, *planned.kept], self.target)]
-        log, chain = self.session.claude
-        block = b"".join(row + b"\n" for row in materialize(log, chain, self._compacted(planned)))
-        record = Record(
+    def _record(self, planned: Plan) -> Record:
+        source = source_of(self.session, self.target.in_place)
+        return Record(
             op="compact",
-            id=derived_id("record", self.new_id, str(planned.tokens_before), str(log.size)),
+            id=derived_id("record", self.new_id, str(planned.tokens_before), str(source.size)),
             session_id=self.new_id,
-            source=Source(str(self.session.path.resolve()), self.session.file.id, log.size),
+            source=source,
             summarizer=self.summarizer.name,
             tokens_before=planned.tokens_before,
             tokens_after=planned.tokens_after,
         )
-        return [record.row(block), block]
+
+    def _content(self, planned: Plan) -> bytes:
+        """What is written, but for the record."""
+        if self.session.claude:
+            return b"".join(row + b"\n" for row in materialize(*self.session.claude, self._compacted(planned)))
+        summary = planned.summary.text
+        if not self.target.markdown:
+            summary = with_head(summary, self.options.keep_tokens, planned.kept)
+        front = [text_message("summary", summary)]
+        front += [text_message("meta", r.text) for r in planned.restored]
+        return document(self.session, [*front, *planned.kept], self.target)
 
     def _compacted(self, planned: Plan) -> Compacted:
         return Compacted(
@@ -289,6 +306,25 @@ class _Task:
             keep_tokens=self.options.keep_tokens,
             overhead_tokens=planned.overhead_tokens,
         )
+
+
+def append_block(session: Session, target: Target, record: Record, block: bytes) -> None:
+    """Appends a record and its block to the transcript; raises Locked, WriteFailed, Changed: it grew meanwhile."""
+    with locked(session.path, target.lock_dir):
+        append(session.path, record.row(block) + block, expected_size=record.source.size)
+
+
+def write_output(session: Session, output: Path, record: Record, content: bytes) -> None:
+    """Writes a new transcript or document with its record; raises WriteFailed: then its store is gone too."""
+    try:
+        if session.claude:
+            write_new(output, [record.row(content), content])
+        else:
+            write_document(output, record, content)
+    except FoldmarkError:
+        if not output.exists():  # else another process did the same, and needs the store
+            Store.beside(output).remove()
+        raise
 
 
 def document(session: Session, messages: Sequence[Message], target: Target) -> bytes:

@@ -12,13 +12,13 @@ import msgspec
 from core.errors import Damaged, FoldmarkError, InputError, WrongFormat
 from core.model import JSON, Block
 from core.redact.text import Hit
-from core.service.compact import Target, output_path
+from core.service.compact import Target, output_path, source_of
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
 from core.transcript.decode import decode_json
 from core.transcript.materialize import derived_id
 from core.transcript.page import Body
 from core.transcript.projects import SessionFile
-from core.transcript.records import REDACTED, Record, Source
+from core.transcript.records import REDACTED, Record
 from core.transcript.redacted import Copy, Found, StoredFile, redact_stored
 from core.transcript.store import Store
 from core.transcript.writer import write_new
@@ -146,7 +146,7 @@ class _Job:
             session_id=self.new_id,
             size=size,
             sha256=sha256,
-            source=Source(str(self.session.path.resolve()), self.session.file.id, self.session.file.size_bytes),
+            source=msgspec.structs.replace(source_of(self.session), size=self.session.file.size_bytes),
         )
         try:
             for name, stored in self._stored():

@@ -18,7 +18,7 @@ from core.service.history import outputs
 from core.service.session import Session, model_of, opened, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
-from core.transcript.records import Source, find_records
+from core.transcript.records import STDIN, Source, find_records
 
 
 def report(
@@ -60,6 +60,11 @@ def opened_source(after: Session, scratch: Path) -> Iterator[Session]:
 
 
 def _as_it_was(after: Session, source: Source, scratch: Path) -> SessionFile:
+    if source.path == STDIN:
+        raise SessionNotFound(
+            f"{after.path.name} was made of standard input",
+            "name the transcript that it was: foldmark report BEFORE AFTER",
+        )
     path = after.path.parent / source.path
     if not path.is_file():
         raise SessionNotFound(

@@ -16,18 +16,30 @@ from core.context.projection import Committed, Decision, Snipped, fold
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
-from core.errors import Changed, FoldmarkError
+from core.errors import Changed
 from core.model import Message
-from core.service.compact import ATTEMPTS, DRY_RUN, Loss, StageReport, Target, document, output_path, size_of
+from core.service.compact import (
+    ATTEMPTS,
+    DRY_RUN,
+    Loss,
+    StageReport,
+    Target,
+    append_block,
+    document,
+    new_session_id,
+    output_path,
+    size_of,
+    source_of,
+    write_output,
+)
 from core.service.session import Result, Session, SessionRef, model_of, opened, window_of
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
 from core.stages.receipt import page_name
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.projects import SessionFile
-from core.transcript.records import Record, Source, decisions_of
+from core.transcript.records import Record, decisions_of
 from core.transcript.store import Store
-from core.transcript.writer import append, locked, write_new
 
 
 class StageResult(Result):
@@ -90,20 +102,16 @@ class StageRun:
     @cached_property
     def new_id(self) -> str:
         """The session that the result is."""
-        if self.target.in_place:
-            return self.session.file.id
-        history = (uuid for message in self.session.messages for uuid in message.uuids)
-        file = self.session.file
-        return derived_id("session", file.parent, file.id, self.op, *self.asked, "", *history)
+        return new_session_id(self.session, self.target, self.op, *self.asked, "")
 
     @cached_property
     def output(self) -> Path:
         """The file that is written."""
         return output_path(self.session, self.target, self.new_id)
 
-    @property
+    @cached_property
     def store(self) -> Store:
-        """Where the result finds what was taken out."""
+        """Where the result finds what was taken out; it knows what this run leans on."""
         return Store.beside(self.output)
 
     @cached_property
@@ -268,36 +276,34 @@ class _Written:
 
     def write(self) -> None:
         run = self.run
-        pieces = self._pieces()
-        if run.target.in_place and run.session.claude:
-            with locked(run.output, run.target.lock_dir):
-                append(run.output, b"".join(pieces), expected_size=run.session.claude[0].size)
-            return
-        try:
-            write_new(run.output, pieces)
-        except FoldmarkError:
-            if not run.output.exists():  # else another process did the same, and needs the store
-                run.store.remove()
-            raise
+        if run.target.in_place:
+            append_block(run.session, run.target, self._record(), self._content())
+        else:
+            write_output(run.session, run.output, self._record(), self._content())
 
-    def _pieces(self) -> list[bytes]:
+    def _record(self) -> Record:
         run, result = self.run, self.result()
-        if run.session.claude is None:
-            return [document(run.session, self.messages, run.target)]
-        log, chain = run.session.claude
-        rows = materialize(log, chain, self._compacted(result)) if self.differs else []
-        block = b"".join(row + b"\n" for row in rows)
-        kept = self.decisions if run.target.in_place else (*run.decisions, *self.decisions)
-        record = Record(
+        in_place = run.target.in_place
+        source = source_of(run.session, in_place)
+        kept = self.decisions if in_place else (*run.decisions, *self.decisions)
+        return Record(
             op=run.op,
-            id=derived_id("record", run.new_id, run.op, *run.asked, str(log.size)),
+            id=derived_id("record", run.new_id, run.op, *run.asked, str(source.size)),
             session_id=run.new_id,
-            source=Source(str(run.session.path.resolve()), run.session.file.id, log.size),
+            source=source,
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
             decisions=tuple(msgspec.Raw(msgspec.json.encode(d)) for d in kept),
+            stored=tuple(sorted(run.store.written)) if in_place else msgspec.UNSET,
         )
-        return [record.row(block), block]
+
+    def _content(self) -> bytes:
+        """What is written, but for the record."""
+        run = self.run
+        if run.session.claude is None:
+            return document(run.session, self.messages, run.target)
+        rows = materialize(*run.session.claude, self._compacted(self.result())) if self.differs else []
+        return b"".join(row + b"\n" for row in rows)
 
     def _compacted(self, result: StageResult) -> Compacted:
         run, prefix = self.run, f"{self.run.op}: "

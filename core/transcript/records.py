@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
 import msgspec
 
-from core.errors import Changed, InputError, Locked, WriteFailed
+from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
 from core.transcript.live import FileState, open_in
+from core.transcript.projects import AGENT_PREFIX, session_file
 from core.transcript.reader import BATCH_BYTES, Log, open_log
 from core.transcript.store import Store
 from core.transcript.writer import locked, replace
@@ -27,6 +29,8 @@ VERSION = 1
 """Of the record's format; a newer one is left alone."""
 _PREFIX = f'{{"type":"{TYPE}"'.encode()
 """How a record begins, as we write it."""
+STDIN = "-"
+"""The path of a source that was standard input: whoever piped it in has it still."""
 
 
 class Source(msgspec.Struct, frozen=True, rename="camel"):
@@ -36,8 +40,11 @@ class Source(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     path: str
+    """`STDIN` when it was standard input."""
     session_id: str
     size: int = msgspec.field(name="bytes")
+    mtime_ns: int | msgspec.UnsetType = msgspec.UNSET
+    """In place: the time of the file before, which undo gives back."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag=TYPE):
@@ -56,6 +63,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     decisions: tuple[msgspec.Raw, ...] | msgspec.UnsetType = msgspec.UNSET
     """What stages decided; a new file's has what was decided about its source too.  Kept as JSON: a record that
     holds a decision of a newer version can still be undone."""
+    stored: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    """In place: the files of the store that what was written leans on, but for those of the client."""
 
     def row(self, block: bytes) -> bytes:
         """The row, with its line end, that is written in front of `block`."""
@@ -120,8 +129,9 @@ def _placed(raw: bytes, offset: int) -> Placed:
 def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
     """Take back the newest operation: cut its block out of the file, or remove the file that it made.
 
-    Rows that were written behind a block stay.  Without such rows the file is what it was before, byte for byte.  A
-    file that Foldmark made is removed, with its store, when nothing was added to it and its source is still there.
+    Rows that were written behind a block stay.  Without such rows the file is what it was before, byte for byte and in
+    its time; what was stored for the block goes.  A file that Foldmark made is removed, with its store, when nothing
+    was added to it and its source is still there, or was standard input.
 
     Raises InputError when there is nothing to undo, Locked when the session is open in a client, Changed when the
     block or the file is not as it was written, and what writing raises; then the file is as it was.
@@ -164,23 +174,28 @@ def _must_be_whole(log: Log, placed: Placed, record: Record) -> None:
 
 def _cut(log: Log, placed: Placed, record: Record, state: FileState) -> None:
     """Cuts record and block out, and the line end before them when it was added for them alone."""
-    added = placed.end == log.size and placed.offset == record.source.size + 1
+    is_last = placed.end == log.size
+    added = is_last and placed.offset == record.source.size + 1
     before = _pieces(log, 0, placed.offset - added)
     replace(log.path, chain(before, _pieces(log, placed.end, log.size)), _read_state(log, state))
+    if is_last and isinstance(mtime_ns := record.source.mtime_ns, int):
+        with suppress(OSError, OverflowError):  # a session that nobody was at work in is not the newest
+            os.utime(log.path, ns=(mtime_ns, mtime_ns))
+    others = [p.record for p in find_records(log) if p.record and p.offset != placed.offset]
+    needed = {file for other in others for file in other.stored or ()}
+    if stored := set(record.stored or ()) - needed:
+        with suppress(FoldmarkError):  # what stays is in nobody's way, and the block is gone
+            Store.beside(log.path).forget(stored)
 
 
 def _remove(log: Log, placed: Placed, record: Record, state: FileState) -> None:
-    path, source = log.path, log.path.parent / record.source.path
+    path = log.path
     if placed.end < log.size:
         raise Changed(
             f"the session went on in {path.name}: {log.size - placed.end} bytes were added since it was written",
-            "remove the file yourself if they are not needed",
+            f"{_way_back(path, record)}remove the file yourself if they are not needed",
         )
-    if not os.path.isfile(source) or source.samefile(path) or source.stat().st_size < record.source.size:
-        raise InputError(
-            f"{path.name} cannot be removed: its source, {source}, is gone, and this is the only copy",
-            "remove the file yourself if it is not needed",
-        )
+    refuse_only_copy(path, record)
     if FileState.of(path) != _read_state(log, state):
         raise Changed(f"{path.name} was written by another program meanwhile", "run the command again")
     try:
@@ -188,6 +203,31 @@ def _remove(log: Log, placed: Placed, record: Record, state: FileState) -> None:
     except OSError as error:
         raise WriteFailed(f"{path}: {error.strerror}") from None
     Store.beside(path).remove()
+
+
+def refuse_only_copy(path: Path, record: Record) -> None:
+    """Raises InputError when what a file was made of is nowhere else."""
+    if record.source.path != STDIN and not _source_is_whole(path, record):
+        raise InputError(
+            f"{path.name} cannot be removed: its source, {path.parent / record.source.path}, is gone, and this is the "
+            "only copy",
+            "remove the file yourself if it is not needed",
+        )
+
+
+def _source_is_whole(path: Path, record: Record) -> bool:
+    source = path.parent / record.source.path
+    return os.path.isfile(source) and not source.samefile(path) and source.stat().st_size >= record.source.size
+
+
+def _way_back(path: Path, record: Record) -> str:
+    """How to go on from the source, as the begin of a hint; "" when it is not there."""
+    if record.source.path == STDIN or not _source_is_whole(path, record):
+        return ""
+    source = session_file(path.parent / record.source.path)
+    if source.parent or source.id.startswith(AGENT_PREFIX):  # clients resume no subagents
+        return f"its source is intact: {source.path}; "
+    return f"its source is intact, go on from there with: claude --resume {record.source.session_id}; "
 
 
 def _read_state(log: Log, state: FileState) -> FileState:

@@ -5,7 +5,8 @@
                               media-<hash>.<type>    images and documents
                               index.jsonl            one line per body
 
-The index only grows; a line that cannot be read hides no other.  Nothing outside the folder is ever opened.
+The index grows, and loses only the lines of what is taken back; a line that cannot be read hides no other.  Nothing
+outside the folder is ever opened.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ import io
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,8 +29,9 @@ from core.errors import Damaged, IdNotFound, InputError
 from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
+from core.transcript.live import FileState
 from core.transcript.page import Body, body_of, render
-from core.transcript.writer import append, make_private, write_new
+from core.transcript.writer import append, make_private, replace, write_new
 
 INDEX = "index.jsonl"
 PAGE_PREFIX = "compacted-"
@@ -64,6 +66,8 @@ class Store:
     """The stored bodies of one session; the folder need not exist before something is stored."""
 
     folder: Path
+    written: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
+    """The files that this object wrote, or found written as they should be; not those that the client did."""
 
     @classmethod
     def beside(cls, transcript: Path) -> Store:
@@ -168,24 +172,44 @@ class Store:
         _unlink(self.folder / INDEX)
         self._drop_empty()
 
+    def forget(self, files: Collection[str]) -> None:
+        """Remove these files and their lines in the index; of files that it does not list, nothing."""
+        lines = [line for line in self._lines() if line]
+        of_line = {line: body.file for line in lines if (body := _decoded(line))}
+        gone = {file for file in of_line.values() if file in files and _is_plain(file)}
+        if not gone:
+            return
+        index = self.folder / INDEX
+        left = [line + b"\n" for line in lines if of_line.get(line) not in gone]
+        if left:
+            replace(index, left, FileState.of(index))
+        else:
+            _unlink(index)
+        for file in sorted(gone):
+            _unlink(self.folder / file)
+        self._drop_empty()
+
     def write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
         """Write the files and index the bodies in them; raises WriteFailed: then nothing was added."""
+        listed = {body.file for body in map(_decoded, self._lines()) if body}
         with contextlib.ExitStack() as undo:
             undo.callback(self._drop_empty)
             make_private(self.folder)
-            for file, pieces in files.items():
-                self._keep(file, pieces, undo)
-            self._index(bodies)
+            there = {file for file, pieces in files.items() if not self._keep(file, pieces, undo)} - listed
+            clients = {body.file for body in bodies if body.file in there and _is_clients(body)}
+            self._index([body for body in bodies if body.file not in clients])
             undo.pop_all()
+        self.written.update(dict.fromkeys(file for file in files if file not in clients))
 
-    def _keep(self, file: str, pieces: Sequence[bytes], undo: contextlib.ExitStack) -> None:
-        """Writes a file unless it is there."""
+    def _keep(self, file: str, pieces: Sequence[bytes], undo: contextlib.ExitStack) -> bool:
+        """Writes a file unless it is there; whether it did."""
         path = self.folder / file
         with contextlib.suppress(InputError), self._open(file, file) as old:
             if old.read() == b"".join(pieces):
-                return
+                return False
         write_new(path, pieces)
         undo.callback(_unlink, path)
+        return True
 
     def _index(self, bodies: Sequence[Body]) -> None:
         known = set(self._lines())
@@ -260,6 +284,11 @@ class Store:
 
 def _is_plain(file: str) -> bool:
     return file not in ("", ".", "..") and not {"/", "\0"} & set(file)
+
+
+def _is_clients(body: Body) -> bool:
+    """Whether the client would have stored the body under this name; then it is found without the index."""
+    return body.file.endswith(_CLIENT_SUFFIXES) and Path(body.file).stem == body.id
 
 
 def _decoded(line: bytes) -> Body | None:

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import stat
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,12 +17,13 @@ from core.context.tokens.models import lookup
 from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
 from core.model import tool_uses
 from core.service.compact import CompactResult, Guards, Target, compact, size_of
-from core.service.history import output
+from core.service.history import output, search
 from core.service.session import opened
 from core.service.undo import undo
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.testing import SESSION_ID, Transcript
+from core.transcript.listing import describe
 from core.transcript.projects import session_file
 from core.transcript.reader import WHOLE_BYTES
 from core.transcript.store import Store
@@ -510,3 +512,70 @@ def test_idle_counts_from_the_later_of_the_files_time_and_the_last_rows(session:
     assert compacted(session, guards=Guards(idle_since=last), dry_run=True).reason == "dry run"
     os.utime(session, (last + 9_000, last + 9_000))
     assert compacted(session, guards=Guards(idle_since=last)).reason == "it was written to a short time ago"
+
+
+def test_what_the_summary_names_is_found_from_any_folder(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(session.parent)
+    (session.parent / "out").mkdir()
+    result = compacted(session, out_dir=Path("out"))
+    page = Store.beside(session.parent / "out" / f"{result.session_id}.jsonl").page(result.session_id[:8])
+    assert result.output == str(session.parent / "out" / f"{result.session_id}.jsonl")
+    assert str(page) in str(messages(result.output)[0].content[0]["text"])
+
+
+@pytest.mark.parametrize("markdown", [False, True])
+def test_a_document_is_taken_back_with_its_store_and_record(tmp_path: Path, markdown: bool) -> None:
+    path = foreign(tmp_path, "codex/sample.jsonl")
+    before = tree(tmp_path)
+    results = [
+        compact(session_file(path), Says("So far."), Options(0, 3_000), Target(tmp_path, markdown=form))
+        for form in (markdown, not markdown)
+    ]
+    assert len({Store.beside(Path(r.output)) for r in results}) == 2
+    for result in results:
+        undone = undo(session_file(Path(result.output)), tmp_path, tmp_path / "locks")
+        assert (undone.op, undone.removed, undone.source) == ("compact", True, str(path))
+    assert {name: data for name, data in tree(tmp_path).items() if not name.startswith("locks")} == before
+
+
+def test_what_a_document_left_out_is_found_from_it(tmp_path: Path) -> None:
+    path = foreign(tmp_path, "codex/sample.jsonl")
+    with opened(session_file(path)) as found:
+        ids = [str(b["tool_use_id"]) for m in found.messages for b in m.content if b["type"] == "tool_result"]
+        texts = [output(found, ident).text for ident in ids]
+    result = compact(session_file(path), Says("So far."), Options(0, 3_000), Target(tmp_path))
+    with opened(session_file(Path(result.output)), whole=True) as found:
+        assert [output(found, ident).text for ident in ids] == texts
+        assert {output(found, ident).where for ident in ids} == {"stored"}
+        assert [hit.id for hit in search(found, texts[0].split("\n")[0]).hits]
+
+
+def test_what_came_from_standard_input_can_be_taken_back(session: Path) -> None:
+    piped = replace(session_file(session), piped=True)
+    result = compact(piped, Says("So far."), Options(0, 3_000), Target(session.parent / "locks"))
+    assert '"source":{"path":"-",' in Path(result.output).read_text(encoding="utf-8")
+    session.unlink()
+    assert undo(session_file(Path(result.output)), session.parent, session.parent / "locks").source == "-"
+    assert not Path(result.output).exists()
+
+
+def test_undo_in_place_gives_the_time_back_unless_the_session_went_on(session: Path) -> None:
+    for went_on in (False, True):
+        os.utime(session, ns=(1, 1767603605000000003))
+        compacted(session, in_place=True)
+        if went_on:
+            with session.open("ab") as file:
+                file.write(b'{"type":"mode"}\n')
+        undo(session_file(session), session.parent, session.parent / "locks")
+        assert (session.stat().st_mtime_ns == 1767603605000000003) is not went_on
+
+
+def test_in_place_a_session_keeps_its_line_in_the_list(tmp_path: Path) -> None:
+    made = long_session(30).beside("ai-title", aiTitle="The parts")
+    path = made.write(tmp_path / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    before = describe(session_file(path))
+    assert compacted(path, 15_000, in_place=True).loss.kept > 60
+    after = describe(session_file(path))
+    assert (before.title, after.title) == ("The parts", "The parts")
+    assert (before.state, after.state) == ("ready", "compacted")
+    assert after.updated == before.updated

@@ -16,7 +16,7 @@ from core.context.projection import Collapsed, Committed, Decision, Replaced, Se
 from core.context.view import api_messages
 from core.errors import Changed, InputError, WriteFailed, WrongFormat
 from core.model import JSON, Block, Message
-from core.service import stages
+from core.service import compact as service_compact
 from core.service.compact import Target
 from core.service.history import output
 from core.service.session import opened
@@ -257,7 +257,7 @@ def test_a_file_that_cannot_be_written_leaves_no_store(
             place.write_bytes(b"")
         raise WriteFailed("no space left")
 
-    monkeypatch.setattr(stages, "write_new", full)
+    monkeypatch.setattr(service_compact, "write_new", full)
     with pytest.raises(WriteFailed):
         snip(session_file(path), FROM, TO, target(path), DEFAULT)
     assert any(p.is_dir() for p in path.parent.iterdir()) is others
@@ -383,3 +383,33 @@ def test_write_projection_takes_an_open_run(path: Path) -> None:
 
     assert said(messages(result.output)) == said(predicted(path))
     assert isinstance(result, StageResult)
+
+
+def test_undo_in_place_removes_what_was_stored_and_nothing_else_needs(path: Path) -> None:
+    store = Store.beside(path)
+    store.folder.mkdir(parents=True)
+    (store.folder / "toolu_x.txt").write_bytes(b"a client's output")
+    clients = tree(path.parent)
+
+    def body(ident: str, text: str) -> Stored:
+        return Stored(ident, "Bash", {"type": "tool_result", "content": text})
+
+    def changed(*bodies: Stored) -> dict[str, bytes]:
+        decisions = tuple(Replaced(b.id, f"[{b.id}]", "cleared") for b in bodies)
+        assert run(path, *decisions, bodies=bodies, in_place=True).changed
+        return tree(path.parent)
+
+    first = changed(body("toolu_s", "shared"), body("toolu_x", "a client's output"))
+    assert changed(body("toolu_s", "shared"), body("toolu_o", "own")).keys() > first.keys() > clients.keys()
+    for expected in (first, clients):
+        undo(session_file(path), path.parent.parent.parent, target(path).lock_dir)
+        assert tree(path.parent) == expected
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_undo_of_a_snip_leaves_nothing_behind(path: Path, in_place: bool) -> None:
+    before = tree(path.parent)
+    result = snip(session_file(path), FROM, TO, target(path, in_place=in_place), DEFAULT)
+    assert Store.beside(Path(result.output)).bodies()
+    undo(session_file(Path(result.output)), path.parent.parent.parent, target(path).lock_dir)
+    assert tree(path.parent) == before

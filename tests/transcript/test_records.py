@@ -286,6 +286,28 @@ def test_a_session_that_went_on_is_not_removed(session: Path) -> None:
     assert Store.beside(path).find("u1")
 
 
+@pytest.mark.parametrize("of_agent", [False, True])
+def test_of_a_session_that_went_on_the_way_back_is_told(session: Path, of_agent: bool) -> None:
+    source = session.rename(session.with_name("agent-a1.jsonl")) if of_agent else session
+    path = compact(source)
+    added(path, LATER)
+    with pytest.raises(Changed) as caught:
+        undone(path)
+    told = str(source) if of_agent else f"claude --resume {session.stem}"
+    assert f"its source is intact{': ' if of_agent else ', go on from there with: '}{told}; remove" in caught.value.hint
+    source.unlink()
+    with pytest.raises(Changed) as caught:
+        undone(path)
+    assert "intact" not in caught.value.hint
+
+
+def test_a_time_that_no_file_can_have_stops_no_undo(session: Path) -> None:
+    source = Source(str(session), session.stem, session.stat().st_size, 1 << 70)
+    append(session, msgspec.structs.replace(record_of(session), source=source).row(BLOCK) + BLOCK)
+    undone(session)
+    assert session.read_bytes() == OLD
+
+
 @pytest.mark.parametrize("loss", [lambda p: p.unlink(), lambda p: p.write_bytes(OLD[:10])])
 def test_the_only_copy_is_not_removed(session: Path, loss: Callable[[Path], object]) -> None:
     path = compact(session)

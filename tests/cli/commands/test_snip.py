@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
+from core.service.session import opened
 from core.testing import Transcript
+from core.transcript.projects import session_file
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "snip-1.jsonl"
 FROM, TO = "00000000-0000-4000-8000-00000000000b", "00000000-0000-4000-8000-000000000016"
@@ -107,3 +109,17 @@ def test_suggestions_name_ids_that_snip_takes(path: Path, capsys: pytest.Capture
 def test_where_there_is_nothing_to_propose_it_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["snip", str(path), "--suggest"]) == 0
     assert capsys.readouterr().out.startswith("nothing to propose: ")
+
+
+def test_of_another_clients_file_no_resume_is_promised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    turns = [{"role": r, "content": f"{r} {n} " * 200} for n in range(30) for r in ("user", "assistant")]
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps({"messages": turns}), encoding="utf-8")
+    with opened(session_file(path)) as session:
+        first, last = session.messages[3].uuid, session.messages[9].uuid
+    assert run(["snip", str(path), first, last]) == 0
+    out = capsys.readouterr().out
+    assert "claude" not in out
+    written = out.partition("foldmark undo ")[2].strip()
+    assert run(["undo", written]) == 0
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("chat")] == [path.name]
