@@ -1,0 +1,50 @@
+"""Repaired copies: told from their source, and taken back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.service.check import CheckResult, check
+from core.service.session import opened
+from core.service.undo import undo
+from core.testing import SESSION_ID, Transcript
+from core.transcript.listing import describe
+from core.transcript.projects import session_file
+from tests.disk import messages, tree
+
+
+def repaired(path: Path, folder: Path) -> CheckResult:
+    with opened(session_file(path), whole=True) as session:
+        return check(session, folder)
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> Path:
+    path = Transcript().prompt("Fix the parser").answer("Done.").write(tmp_path / f"{SESSION_ID}.jsonl")
+    path.write_bytes(path.read_bytes() + b'{"type":"user","uuid":"x"\n')
+    return path
+
+
+def test_a_repaired_copy_says_so_in_its_title_and_is_taken_back(torn: Path) -> None:
+    before = tree(torn.parent)
+    copy = Path(repaired(torn, torn.parent).output)
+
+    assert describe(session_file(copy)).title == "repaired: Fix the parser"
+    assert messages(copy) == messages(torn)
+    assert repaired(copy, torn.parent).ok
+    undone = undo(session_file(copy), torn.parent, torn.parent.parent / "locks")
+    assert (undone.op, undone.removed, undone.source) == ("repair", True, str(torn))
+    assert tree(torn.parent) == before
+
+
+def test_a_copy_of_a_copy_is_named_once_and_lies_where_it_is_said_to(
+    torn: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Path(repaired(torn, torn.parent).output)
+    copy.write_bytes(copy.read_bytes() + b"{\n")
+    monkeypatch.chdir(torn.parent)
+    again = Path(repaired(copy, Path()).output)
+    assert again.parent == torn.parent
+    assert describe(session_file(again)).title == "repaired: Fix the parser"
