@@ -2,7 +2,7 @@
 """Set up what a clone needs in `.venv`, then show or check the program.
 
     python3 scripts/dev.py demo     compact the bundled session, offline, and show what happened
-    python3 scripts/dev.py test     run the tests
+    python3 scripts/dev.py test     run the tests (some minutes; names of files run those alone)
     python3 scripts/dev.py check    formatting, lint, types
 
 Only the first run installs anything.  Runs with any Python 3 far enough to say which one is needed.
@@ -59,6 +59,8 @@ def demo(_args: list[str]) -> int:
 def test(args: list[str]) -> int:
     """Run the tests with coverage."""
     prepare("[dev]")
+    if not args:
+        print("running all tests: this takes some minutes", file=sys.stderr, flush=True)
     return subprocess.call([str(PYTHON), "-m", "pytest", "-q", "--cov", "--cov-report=term", *args])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.main import COMMANDS
+from cli.main import COMMANDS, run
 from core.settings import Settings
 
 ROOT = Path(__file__).parents[1]
@@ -83,6 +83,26 @@ def test_the_readme_names_every_command() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
 
     assert [name for name in COMMANDS if f"| `{name} " not in text and f"| `{name}`" not in text] == []
+
+
+def test_what_the_readme_shows_is_what_the_demo_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(.*?)```", text, re.DOTALL)
+    assert shown is not None
+    sample = str(ROOT / "examples" / "session.jsonl")
+    for part, args in zip(
+        shown[1].split("\n\n"), (["context", sample], ["compact", sample, "--out", str(tmp_path)]), strict=False
+    ):
+        assert run(args) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert [line for line in part.splitlines()[1:] if line not in (*printed, "...")] == []
+
+
+def test_every_document_is_linked() -> None:
+    docs = ROOT / "docs"
+    linked = re.findall(r"\]\(([^)#]+\.md)\)", (docs / "index.md").read_text(encoding="utf-8"))
+
+    assert {*linked} == {str(path.relative_to(docs)) for path in docs.rglob("*.md")} - {"index.md"}
 
 
 def test_every_setting_is_documented_with_its_default() -> None:

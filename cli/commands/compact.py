@@ -58,7 +58,11 @@ class Span(click.ParamType[float]):
 @click.option("--force", is_flag=True, help="micro: also where rewriting the cache costs more than it saves.")
 @click.option("--keep", "keep_tokens", type=options.TokenCount(), help="Kept word for word at the end.")
 @click.option("--instructions", default="", metavar="TEXT", help="What the summary should pay attention to.")
-@click.option("--summarizer", type=click.Choice([AUTO, *SUMMARIZERS]), help="Who writes the summary.")
+@click.option(
+    "--summarizer",
+    type=click.Choice([AUTO, *SUMMARIZERS]),
+    help="Who writes the summary; auto: the best that needs no key.",
+)
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
 @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
 @click.option("--if-over", "if_over_tokens", type=options.TokenCount(), help="Only contexts larger than this.")

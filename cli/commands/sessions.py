@@ -24,7 +24,11 @@ PROJECT_CHARS = 24
 @click.option("--limit", type=click.IntRange(min=0), help=f"How many; 0 for all (default: {SHOWN}, as JSON all).")
 @options.json_option
 def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
-    """List the sessions, the newest first: all, or those that were started in FOLDER."""
+    """List the sessions, the newest first: all, or those that were started in FOLDER.
+
+    STATE: live, a client has it open; compacted, a compaction stands in it; empty, nothing was said; damaged, no row
+    can be read; ready, none of these.
+    """
     if limit is None and not as_json:
         limit = SHOWN
     where = Path.cwd() / folder if folder else None
