@@ -14,6 +14,7 @@ import pytest
 
 from core.compaction.full import Options
 from core.context.tokens.models import lookup
+from core.context.tokens.words import tokens
 from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
 from core.model import tool_uses
 from core.service.compact import CompactResult, Guards, Target, compact, size_of
@@ -250,7 +251,7 @@ def test_guards_leave_sessions_alone(session: Path) -> None:
     size = compacted(session, dry_run=True).tokens_before
     mtime = session.stat().st_mtime
 
-    assert compacted(session, guards=Guards(over_tokens=size)).reason == f"it has no more than {size} tokens"
+    assert compacted(session, guards=Guards(over_tokens=size)).reason == f"it has no more than {tokens(size)} tokens"
     assert compacted(session, guards=Guards(idle_since=mtime - 1)).reason == "it was written to a short time ago"
     assert compacted(session, guards=Guards(size - 1, mtime), dry_run=True).reason == "dry run"
 
