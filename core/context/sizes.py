@@ -9,7 +9,7 @@ import msgspec
 
 from core.context.dialect import Dialect
 from core.context.tokens.estimate import Estimator
-from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, ContextSize, LedgerItem, items_of, measure
+from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, ContextSize, LedgerItem, fitted, items_of, measure
 from core.context.tokens.models import Model
 from core.context.view import messages_of
 from core.model import Block, Message
@@ -88,18 +88,24 @@ def overhead_tokens(log: Log, chain: Chain) -> int:
 
 
 def recorded_overhead_tokens(conversation: Conversation, model: Model) -> int:
-    """As `overhead_tokens`, of another client's conversation: the system prompt and the tools that the file holds.
-
-    It is more where the client counted more for the whole context.
-    """
-    estimator = Estimator(model)
+    """As `overhead_tokens`, of another client's conversation: the system prompt and the tools that the file holds."""
     texts = [conversation.system, *(msgspec.json.encode(tool).decode() for tool in conversation.tools)]
     blocks: list[Block] = [{"type": "text", "text": text} for text in texts if text]
-    recorded = round(estimator.tokens(outline_blocks(blocks)))
-    if not conversation.context_tokens:
-        return recorded
-    shown = sum(estimator.tokens(item.outlines) for item in items_of(conversation.active))
-    return max(recorded, conversation.context_tokens - round(shown))
+    return round(Estimator(model).tokens(outline_blocks(blocks)))
+
+
+def measured_conversation(
+    parts: Sequence[Part], conversation: Conversation, model: Model, written_tokens: int = 0
+) -> ContextSize:
+    """The size of another client's context: by usage, where there is any, else by what the file holds.
+
+    It is no less than its client counted last.  It is `written_tokens` where Foldmark, who wrote the file, knew what
+    was charged for the messages in it.
+    """
+    size = measured(parts, model, recorded_overhead_tokens(conversation, model))
+    if size.source == "usage" or not parts:
+        return size
+    return fitted(size, written_tokens or max(size.total_tokens, conversation.context_tokens))
 
 
 def measured(parts: Sequence[Part], model: Model, overhead: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 
 from core.compaction.full import Options, Plan, plan, text_message
-from core.context.sizes import measured, parts_of_conversation, parts_of_messages, projected_uuids, stale_uuids
+from core.context.sizes import parts_of_conversation, parts_of_messages, projected_uuids, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.words import tokens as short
@@ -160,7 +160,7 @@ def size_of(session: Session, model: Model) -> ContextSize:
     if session.claude:
         chain = session.claude[1]
         parts = parts_of_messages(session.messages, stale_uuids(chain), projected_uuids(chain))
-    return measured(parts, model, session.overhead_tokens(model))
+    return session.measured(parts, model)
 
 
 def output_path(session: Session, target: Target, new_id: str) -> Path:

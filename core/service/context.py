@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from core.context.sizes import Part, count_messages, measured, parts_of_chain, parts_of_conversation
+from core.context.sizes import Part, count_messages, parts_of_chain, parts_of_conversation
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
@@ -90,7 +90,7 @@ def context_report(
     """Measures the active view of an open session."""
     model = model_of(session, models_file)
     parts = _parts(session)
-    size = measured(parts, model, session.overhead_tokens(model))
+    size = session.measured(parts, model)
     names = _tool_names(parts)
     return ContextReport(
         session=session.ref,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,13 +11,15 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from core.context.dialect import NEWEST, Dialect
-from core.context.sizes import overhead_tokens, recorded_overhead_tokens
+from core.context.sizes import Part, measured, measured_conversation, overhead_tokens
+from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import SYNTHETIC, Model, Models
 from core.context.tokens.models import load as load_models
 from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
 from core.transcript.chain import Chain, load
+from core.transcript.documents import written_tokens
 from core.transcript.formats import expect_one, find_format, read
 from core.transcript.formats.conversation import Conversation
 from core.transcript.formats.summarised import split_summary
@@ -99,11 +101,11 @@ class Session:
         """The tool definitions, where the format holds them."""
         return self.conversation.tools if self.conversation else ()
 
-    def overhead_tokens(self, model: Model) -> int:
-        """What is sent beside the messages, where no usage tells."""
-        if self.claude:
-            return overhead_tokens(*self.claude)
-        return recorded_overhead_tokens(self.conversation, model) if self.conversation else 0
+    def measured(self, parts: Sequence[Part], model: Model) -> ContextSize:
+        """The size of the active view, cut into `parts`."""
+        if self.conversation:
+            return measured_conversation(parts, self.conversation, model, written_tokens(self.path))
+        return measured(parts, model, overhead_tokens(*self.claude) if self.claude else 0)
 
     @property
     def ref(self) -> SessionRef:

@@ -26,7 +26,8 @@ class SessionLine(BaseModel):
     """ISO 8601, UTC."""
     size_bytes: int
     tokens: int | None
-    """The context after the last response, as the API reported it; None when the end of the file holds no figure."""
+    """What the last response was charged for, or would be in what Foldmark wrote; `context` adds an estimate of what it
+    does not count.  None when the end of the file holds no figure."""
     version: str
     model: str
     state: State

@@ -11,6 +11,7 @@ from core.context.dialect import NEWEST
 from core.context.sizes import (
     count_messages,
     measured,
+    measured_conversation,
     overhead_tokens,
     parts_of_chain,
     parts_of_conversation,
@@ -117,9 +118,24 @@ def test_a_context_of_another_client_is_no_smaller_than_it_counted() -> None:
     said = Message("user", "prompt", ({"type": "text", "text": "Look " * 100},), ("m1",))
     conversation = Conversation("codex", messages=(said,), active=(said,), context_tokens=9_000)
     parts = parts_of_conversation(conversation)
+    size = measured_conversation(parts, conversation, MODEL)
 
-    assert measured(parts, MODEL, recorded_overhead_tokens(conversation, MODEL)).total_tokens == 9_000
-    assert recorded_overhead_tokens(replace(conversation, context_tokens=5), MODEL) == 0
+    assert (size.total_tokens, size.source) == (9_000, "estimate")
+    assert size.item_tokens == measured(parts, MODEL).item_tokens
+    assert measured_conversation(parts, replace(conversation, context_tokens=5), MODEL).overhead_tokens == 0
+    assert measured_conversation([], conversation, MODEL).total_tokens == 0
+
+
+def test_a_document_that_foldmark_wrote_has_the_size_that_it_was_written_with() -> None:
+    said = Message("user", "prompt", ({"type": "text", "text": "Look " * 1_000},), ("m1",))
+    conversation = Conversation("messages", messages=(said,), active=(said,), system="You are a helper. " * 20)
+    parts = parts_of_conversation(conversation)
+    system = recorded_overhead_tokens(conversation, MODEL)
+
+    for total, overhead in ((9_000, 9_000 - measured(parts, MODEL, 0).total_tokens), (500, system), (50, 50)):
+        size = measured_conversation(parts, conversation, MODEL, total)
+        assert (size.total_tokens, size.overhead_tokens) == (total, overhead)
+        assert sum(size.item_tokens) == total - overhead
 
 
 def test_usage_of_before_a_summary_of_another_client_does_not_count() -> None:

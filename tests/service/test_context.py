@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 
+from core.compaction.full import Options
+from core.service.compact import Target, compact
 from core.service.context import LARGEST, ContextReport, context_report
 from core.service.session import opened
+from core.summarizers.base import Summary, SummaryRequest
 from core.testing import Transcript
 from core.transcript.projects import session_file
 from tests.disk import on_disk
 from tests.sessions import transcripts
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
+
+
+class Short:
+    """A summariser of few words."""
+
+    name = "short"
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        assert request.messages
+        return Summary("So far.", self.name)
 
 
 def report(path: Path, window_tokens: int | None = None) -> ContextReport:
@@ -115,3 +130,17 @@ def test_other_clients_sessions_have_one_too() -> None:
     assert found.session.format == "messages"
     assert found.messages > 0
     assert found.boundaries == []
+
+
+@pytest.mark.parametrize("name", ["codex/sample.jsonl", "gemini-json/session-2026-01-10T10-00-0a0a0a0a.json"])
+def test_what_is_written_of_another_clients_session_is_measured_as_it_was(tmp_path: Path, name: str) -> None:
+    source = Path(shutil.copy(FOREIGN / name, tmp_path))
+    result = compact(session_file(source), Short(), Options(0, 3_000), Target(tmp_path / "locks"))
+    written = Path(result.output)
+
+    assert result.tokens_before == report(source).tokens.total
+    assert result.tokens_after == report(written).tokens.total < result.tokens_before
+    assert report(written).tokens.source == "estimate"
+
+    written.write_text(written.read_text() + "\n")  # now only the messages tell
+    assert report(written).tokens.total < result.tokens_after

@@ -112,6 +112,18 @@ def measure_like(items: Sequence[LedgerItem], model: Model, reference: ContextSi
     return _estimated(items, Estimator(model, reference.calibration), reference.overhead_tokens)
 
 
+def fitted(size: ContextSize, total_tokens: int) -> ContextSize:
+    """An estimate whose total is known better: what it is short of is sent beside the messages, and was not seen.
+
+    What it is over goes off the messages, in proportion, and off the overhead only when there is nothing else.
+    """
+    seen = sum(size.item_tokens)
+    overhead = min(max(size.overhead_tokens, total_tokens - seen), total_tokens)
+    tokens = tuple(_shared(size.item_tokens, total_tokens - overhead))
+    margin = round(ESTIMATE_MARGIN * total_tokens)
+    return ContextSize(total_tokens, "estimate", sum(tokens), margin, overhead, tokens, size.calibration)
+
+
 def _estimated(items: Sequence[LedgerItem], estimator: Estimator, overhead: int) -> ContextSize:
     tokens = tuple(round(estimator.tokens(item.outlines)) for item in items)
     total = overhead + sum(tokens)
