@@ -37,12 +37,12 @@ def micro(
         return pipeline.run(run.scene, [_budget(run, budget), ReadDedup(), Microcompact()])[1]
 
     done = run_stages(file, NAME, (), choose, target, settings)
-    useful = done.tokens_after < done.tokens_before
+    is_needed = done.changed or done.tokens_after < done.tokens_before
     return CompactResult(
         source=done.source,
-        output=done.output if useful else done.source.path,
-        session_id=done.session_id if useful else done.source.id,
-        how=NAME if useful else "none",
+        output=done.output,
+        session_id=done.session_id,
+        how=NAME if is_needed else "none",
         summarizer="",
         tokens_before=done.tokens_before,
         tokens_after=done.tokens_after,

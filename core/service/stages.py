@@ -171,7 +171,7 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     written = _Written(run, _stored(run, plans))
     result = written.result()
     if not written.decisions or not (written.differs or run.target.in_place):
-        return result.model_copy(update={"changed": False, "reason": result.reason or "nothing is to be done"})
+        return written.needless()
     if run.target.dry_run:
         return result.model_copy(update={"changed": False, "reason": DRY_RUN})
     if not run.target.in_place and run.output.exists():
@@ -230,15 +230,20 @@ class _Written:
         return applied(self.run.scene, Plan(self.run.op, self.decisions)).view().messages
 
     @cached_property
+    def before(self) -> tuple[Message, ...]:
+        """What is sent now: no message without content (thinking alone that was never signed)."""
+        return tuple(m for m in self.run.session.messages if m.content)
+
+    @cached_property
     def changed_from(self) -> int:
         """The first message that is not what it was; behind the last where all are."""
-        pairs = zip(self.messages, self.run.session.messages, strict=False)
+        pairs = zip(self.messages, self.before, strict=False)
         return next((i for i, (new, old) in enumerate(pairs) if new is not old), len(self.messages))
 
     @property
     def differs(self) -> bool:
         """Whether the model sees anything else than before."""
-        return len(self.messages) != len(self.run.session.messages) or self.changed_from < len(self.messages)
+        return len(self.messages) != len(self.before) or self.changed_from < len(self.messages)
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -259,7 +264,7 @@ class _Written:
 
     def result(self) -> StageResult:
         run, there = self.run, {m.uuid for m in self.messages}
-        gone = sum(m.uuid not in there for m in run.session.messages)
+        gone = sum(m.uuid not in there for m in self.before)
         return StageResult(
             source=run.session.ref,
             output=str(run.output),
@@ -268,11 +273,17 @@ class _Written:
             tokens_before=run.size.total_tokens,
             tokens_after=min(run.size.total_tokens, run.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
-            loss=Loss(kept=len(run.session.messages) - gone, reachable=gone, gone=0),
+            loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
             verdicts=[str(p.verdict) for p in self.plans if p.verdict and p.verdict.deleted_tokens],
             changed=True,
             reason="; ".join(p.reason for p in self.plans if p.reason),
         )
+
+    def needless(self) -> StageResult:
+        """What there is instead of a result: the source, as it is."""
+        result, source = self.result(), self.run.session.ref
+        same = {"output": source.path, "session_id": source.id, "tokens_after": result.tokens_before}
+        return result.model_copy(update={**same, "changed": False, "reason": result.reason or "nothing is to be done"})
 
     def write(self) -> None:
         run = self.run
