@@ -191,7 +191,9 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         click.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
     if result.how == "full":
-        what = f"{result.loss.kept} messages kept word for word, {result.loss.reachable} summarised and stored"
+        what = (
+            f"{ui.count(result.loss.kept, 'message')} kept word for word, {result.loss.reachable} summarised and stored"
+        )
     else:
         what = "all messages stay, large and old tool results are shortened and stored whole"
     click.echo(f"\n{_saved(result.tokens_before, result.tokens_after)}; {what}")
@@ -202,7 +204,7 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     if result.changed:
         show_ways(result.output, result.session_id, result.source.format, claude_dir)
     else:
-        click.echo(f"nothing written: {result.reason}; the result {_place(result)}")
+        click.echo(_not_done(result))
 
 
 def _in_short(result: CompactResult) -> str:
@@ -211,12 +213,14 @@ def _in_short(result: CompactResult) -> str:
     saved = _saved(result.tokens_before, result.tokens_after)
     if result.changed:
         return f"{saved}, written: {result.output}"
-    return f"{saved}, nothing written: {result.reason}; the result {_place(result)}"
+    return f"{saved}, {_not_done(result)}"
 
 
-def _place(result: CompactResult) -> str:
-    """Say where the result of what was not done is, or would be."""
-    return f"would be {result.output}" if result.reason == DRY_RUN else f"is {result.output}"
+def _not_done(result: CompactResult) -> str:
+    """Say why nothing was written, and which file it is about."""
+    if result.reason == DRY_RUN:
+        return f"dry run: would write {result.output}"
+    return f"nothing written: {result.reason}: {result.output}"
 
 
 def _saved(before: int, after: int) -> str:

@@ -53,7 +53,8 @@ def print_window(report: ContextReport) -> None:
     tokens, window = report.tokens, report.window
     if report.session.title:
         click.echo(ui.title(report.session.title))
-    click.echo(f"{report.session.id}  {report.messages} messages  {window.model or 'unknown model'}\n")
+    count = ui.count(report.messages, "message")
+    click.echo(f"{report.session.id}  {count}  {window.model or 'unknown model'}\n")
     if not report.messages:
         click.echo("the session holds no messages")
         return

@@ -19,9 +19,12 @@ SHOWN = 40
 @click.option("--check", is_flag=True, help="List them and write nothing; the exit code is 1 when there are any.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
 @click.option("--in-place", is_flag=True, help="Not possible; says what to do instead.")
+@options.pick_option
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None, in_place: bool, as_json: bool) -> int:
+def command(
+    ctx: click.Context, session: str, check: bool, out_dir: Path | None, in_place: bool, pick: str, as_json: bool
+) -> int:
     """Copy SESSION without its secrets: passwords, tokens and keys in texts, tool inputs, results and stored outputs.
 
     The copy is a new session with the same rows; a mark such as [REDACTED:github-token] stands for each secret.
@@ -30,7 +33,7 @@ def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None,
     """
     if check and (out_dir or in_place):
         raise click.UsageError("--check writes nothing: leave out --out and --in-place", ctx)
-    file = options.find(ctx, session, options.settings().claude_dir)
+    file = options.find(ctx, session, options.settings().claude_dir, pick)
     result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
     if as_json:
         ui.print_json(result.model_dump(mode="json"))

@@ -59,7 +59,7 @@ def _print(found: Report) -> None:
     click.echo(ui.title(before.title or before.id))
     kinds = [*dict.fromkeys((*before.by_kind, *after.by_kind))]  # one order, so that the bars can be compared
     for name, side in (("before", before), ("after", after)):
-        click.echo(f"\n{name}  {side.id}  {side.messages} messages")
+        click.echo(f"\n{name}  {side.id}  {ui.count(side.messages, 'message')}")
         _print_bar(side, kinds)
     saved = change(before.tokens, after.tokens)
     click.echo(f"\n{ui.tokens(before.tokens)} → {ui.tokens(after.tokens)} tokens ({saved})")

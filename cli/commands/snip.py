@@ -67,7 +67,8 @@ def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
         ui.print_json(result.model_dump(mode="json"))
         return
     before, after = result.tokens_before, result.tokens_after
-    click.echo(f"{result.count} messages, {ui.tokens(before - after)} tokens: from {result.first} to {result.last}")
+    count = ui.count(result.count, "message")
+    click.echo(f"{count}, {ui.tokens(before - after)} tokens: from {result.first} to {result.last}")
     click.echo(f"{ui.tokens(before)} → {ui.tokens(after)} tokens")
     for verdict in result.verdicts:
         click.echo(f"on the prompt cache: {verdict}")

@@ -122,7 +122,7 @@ def test_a_dry_run_writes_nothing_and_shows_what_would_be(project: Path, capsys:
     before = tree(scratch_home)
     assert run(["compact", SESSION_ID, "--dry-run", "--in-place"]) == 0
     out = capsys.readouterr().out
-    assert f"nothing written: dry run; the result would be {project / SESSION_ID}.jsonl\n" in out
+    assert f"dry run: would write {project / SESSION_ID}.jsonl\n" in out
     assert [line.startswith("Prompt 0:") for line in out.splitlines()].count(True) == 1
     assert "\nwritten" not in out
     assert "after " in out
@@ -136,7 +136,7 @@ def test_many_sessions_are_one_line_each_and_a_total(project: Path, capsys: Capt
     assert run(["compact", str(project), "--keep", "500", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(".jsonl (")[0] for line in lines[:3]] == [SESSION_ID, OTHER_ID, third]
-    assert sum("nothing written: dry run; the result would be " in line for line in lines) == 2
+    assert sum("saved), dry run: would write " in line for line in lines) == 2
     assert sum("left alone: all of it is within what is kept" in line for line in lines) == 1
     assert re.fullmatch(r"3 sessions: \S+ → \S+ tokens \(\d+% saved\); 1 left alone, 0 failed", lines[3])
     assert len(lines) == 4
