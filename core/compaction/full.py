@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal
 
@@ -21,6 +21,7 @@ Measure = Callable[[Sequence[Message]], list[int]]
 MIN_GAIN = 0.1
 """A compaction that frees less than this share of the messages' tokens costs more (the cache is written anew) than
 it is worth."""
+_THINKING = ("thinking", "redacted_thinking")
 SLACK = 1.25
 """What was compacted and has since grown to no more than this much of what is kept is left alone."""
 
@@ -86,10 +87,11 @@ def plan(
     summary = _summarised(gone, summarizer, options, cwd, history)
     restored = tuple(restore(messages, kept, cwd, options.restore))
     front = measure([text_message("summary", summary.text), *(text_message("meta", r.text) for r in restored)])
-    before, after = sum(sizes_tokens), sum(front) + sum(sizes_tokens[start:])
+    tail = _without_thinking(kept, sizes_tokens[start:], measure)
+    before, after = sum(sizes_tokens), sum(front) + sum(tail)
     if before - after < MIN_GAIN * before:
         raise NothingToCompact(f"only {max(0, before - after)} of {before} tokens would be freed")
-    sizes = (*front, *sizes_tokens[start:])
+    sizes = (*front, *tail)
     return Plan(gone, kept, summary, restored, sizes, overhead_tokens + before, overhead_tokens + after)
 
 
@@ -104,6 +106,13 @@ def _start(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Op
     # What a running client writes next hangs off the last row: some row must stay.
     last_group = cut_points(messages)[:-1][-1:]
     return min(*last_group, tail_start(messages, sizes_tokens, options.keep_tokens), len(messages))
+
+
+def _without_thinking(kept: Sequence[Message], sizes_tokens: Sequence[int], measure: Measure) -> list[int]:
+    """Tokens of the messages that stay: thinking is bound to the messages before it, and goes with them."""
+    bare = [replace(m, content=tuple(b for b in m.content if b.get("type") not in _THINKING)) for m in kept]
+    rest = zip(kept, bare, sizes_tokens, measure(bare), strict=True)
+    return [size if len(new.content) == len(old.content) else min(size, estimate) for old, new, size, estimate in rest]
 
 
 def _settled(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> bool:

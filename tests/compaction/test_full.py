@@ -131,3 +131,13 @@ def test_a_summary_without_text_is_refused(text: str) -> None:
 
 def test_a_text_is_a_user_message() -> None:
     assert text_message("meta", "x") == Message("user", "meta", ({"type": "text", "text": "x"},))
+
+
+def test_thinking_of_what_is_kept_is_not_counted() -> None:
+    said: Block = {"type": "text", "text": "Done."}
+    shown = (*SESSION, message("prompt"), message("response", THOUGHT, said))
+    found = planned(shown, keep=300, sizes=[500] * 5 + [100] * 2)
+
+    assert [m.kind for m in found.kept] == ["prompt", "response"]
+    assert found.sizes_tokens == (10, 100, 10)
+    assert found.tokens_after == 5_000 + sum(found.sizes_tokens)
