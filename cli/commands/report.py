@@ -25,19 +25,22 @@ SHOWN = 12
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page for a browser to a new file, too."
 )
+@options.pick_option
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, before: str, after: str | None, html: Path | None, as_json: bool) -> None:
+def command(ctx: click.Context, before: str, after: str | None, html: Path | None, pick: str, as_json: bool) -> None:
     """Compare the sessions BEFORE and AFTER; one name alone is AFTER, and what it was made of is BEFORE.
 
     Says what fills the context before and after, where the largest parts went, whether what you asked for still
     stands word for word, what can be read on demand, and what the next request costs.
     """
+    if pick and not after:
+        raise click.UsageError("--pick is for BEFORE: name AFTER, too", ctx)
     settings = options.settings()
     with ExitStack() as stack:
         new = stack.enter_context(opened(options.find(ctx, after or before, settings.claude_dir), whole=True))
         if after:
-            old = stack.enter_context(opened(options.find(ctx, before, settings.claude_dir)))
+            old = stack.enter_context(opened(options.find(ctx, before, settings.claude_dir, pick)))
         else:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foldmark-")))
             old = stack.enter_context(opened_source(new, scratch))

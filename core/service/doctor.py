@@ -61,7 +61,7 @@ def _client_folder(claude_dir: Path) -> Check:
         advice = "set CLAUDE_CONFIG_DIR if the client's folder is elsewhere; paths of transcripts work in any case"
         return Check(name="transcripts", state="note", message=f"{claude_dir} holds no sessions", advice=advice)
     count = len(session_files(claude_dir))
-    return Check(name="transcripts", state="ok", message=f"{count} sessions in {claude_dir}")
+    return Check(name="transcripts", state="ok", message=f"{count} session{'s' if count > 1 else ''} in {claude_dir}")
 
 
 def _open(claude_dir: Path) -> Check:

@@ -32,7 +32,7 @@ def test_all_is_well(tmp_path: Path, claude_dir: Path) -> None:
     report = examined(tmp_path)
 
     assert report.ok
-    assert named(report, "transcripts").message == f"1 sessions in {claude_dir}"
+    assert named(report, "transcripts").message == f"1 session in {claude_dir}"
     assert named(report, "open sessions").message == "0 open in a client now"
     assert named(report, "model table").message == "the built-in one"
     assert named(report, "own folder").state == "ok"

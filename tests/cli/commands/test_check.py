@@ -67,6 +67,13 @@ def test_what_another_client_took_out_itself_is_no_damage(name: str, kind: str, 
     assert f"{kind}: " in out
 
 
+def test_another_clients_file_is_checked_and_not_repaired(capsys: Capture) -> None:
+    path = FOREIGN / "codex" / "damaged.jsonl"
+    assert f"{path}: 5 findings\n" in text(capsys, str(path), code=1)
+    assert run(["check", str(path), "--repair"]) == 1
+    assert "damaged.jsonl is not a Claude Code transcript" in capsys.readouterr().err
+
+
 def test_many_are_a_line_each_and_one_that_cannot_be_read_is_named(torn: Path, capsys: Capture) -> None:
     other = torn.with_name("other.jsonl")
     other.write_text('{"x": 1}\n', encoding="utf-8")

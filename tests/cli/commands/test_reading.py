@@ -162,6 +162,7 @@ def test_options_that_would_do_nothing_are_refused(made: Transcript, capsys: Cap
         ["check", SESSION_ID, chat, "--pick", "1"],
         ["redact", SESSION_ID, "--check", "--out", "somewhere"],
         ["snip", SESSION_ID, "--suggest", "--dry-run"],
+        ["report", SESSION_ID, "--pick", "1"],
         ["compact", SESSION_ID, "--force"],
         ["compact", SESSION_ID, "--how", "micro", "--keep", "5k"],
     ):
@@ -310,7 +311,7 @@ def test_where_nothing_was_done_there_is_nothing_to_undo(made: Transcript, capsy
 
 def test_doctor_shows_checks_and_settings(made: Transcript, capsys: Capture) -> None:
     out = text(capsys, "doctor")
-    assert "✓ transcripts: 1 sessions in" in out
+    assert "✓ transcripts: 1 session in" in out
     assert "keep_tokens" in out
     found = document(capsys, "doctor")
     assert found["ok"] is True

@@ -81,6 +81,15 @@ def test_no_file_is_written_over(both: tuple[str, str], capsys: pytest.CaptureFi
     assert Path(both[0]).read_bytes() == before
 
 
+def test_one_conversation_of_several_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(Path(__file__).parents[2] / "data" / "foreign" / "claude-ai-export" / "conversations.json")
+    after = tmp_path / "chat.json"
+    after.write_text(json.dumps({"messages": [{"role": "user", "content": "hi"}]}))
+    assert run(["report", path, str(after), "--pick", "1"]) == 0
+    assert "What you asked for" in capsys.readouterr().out
+    assert run(["report", path, str(after)]) == 2
+
+
 def test_a_session_compared_with_itself_has_lost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "chat.json"
     path.write_text(json.dumps({"messages": [{"role": "assistant", "content": "hi"}]}))
