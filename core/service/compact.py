@@ -231,8 +231,9 @@ class _Task:
     def new_id(self) -> str:
         """The session that the result is: the same for the same compaction of the same history."""
         options = self.options
-        asked = (self.summarizer.name, str(options.keep_tokens), str(options.summary_chars), options.instructions)
-        return new_session_id(self.session, self.target, *asked)
+        limits = (options.restore.files, options.restore.file_tokens, options.restore.total_tokens)
+        sizes = map(str, (options.keep_tokens, options.summary_chars, *limits))
+        return new_session_id(self.session, self.target, self.summarizer.name, *sizes, options.instructions)
 
     @cached_property
     def output(self) -> Path:

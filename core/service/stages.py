@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
@@ -74,7 +75,7 @@ class StageSettings:
 class StageRun:
     """An open session, about to be changed by stages: `op` is what the record calls that, `asked` what was asked for.
 
-    The result of the same `op` and `asked` on the same history is the same session.
+    The result of the same `op`, `asked` and decisions on the same history is the same session.
     """
 
     session: Session
@@ -82,6 +83,8 @@ class StageRun:
     asked: tuple[str, ...]
     target: Target
     settings: StageSettings = StageSettings()
+    comes_to: str = ""
+    """A digest of all decisions; "" while they are being planned, under a name that has not counted them yet."""
 
     @cached_property
     def model(self) -> Model:
@@ -102,7 +105,7 @@ class StageRun:
     @cached_property
     def new_id(self) -> str:
         """The session that the result is."""
-        return new_session_id(self.session, self.target, self.op, *self.asked, "")
+        return new_session_id(self.session, self.target, self.op, *self.asked, self.comes_to)
 
     @cached_property
     def output(self) -> Path:
@@ -137,6 +140,17 @@ class StageRun:
         log, chain = self.session.claude
         return frozenset(e.uuid for e in log.entries) - {e.uuid for e in chain.entries}
 
+    def named(self, plans: Sequence[Plan]) -> StageRun:
+        """The run under the name of its result, which all that was decided before and is planned has a part in.
+
+        The folder that the result is written to has none.
+        """
+        decisions = [*self.decisions, *(d for plan in plans for d in plan.decisions)]
+        text = msgspec.json.encode(decisions).replace(_in_json(self.store.folder), b"")
+        run = replace(self, comes_to=hashlib.sha256(text).hexdigest())
+        run.__dict__.update(model=self.model, size=self.size, decisions=self.decisions)  # found out once
+        return run
+
 
 def run_stages(
     file: SessionFile,
@@ -168,6 +182,9 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     Each plan has to be made on what those before it left.  Where nothing would change nothing is written, but for
     decisions in place, which are recorded.  Raises WriteFailed, Locked, Changed, Damaged: then no transcript changed.
     """
+    if not run.target.in_place:
+        draft, run = run, run.named(plans)
+        plans = _moved(plans, draft.store.folder, run.store.folder)
     written = _Written(run, _stored(run, plans))
     result = written.result()
     if not written.decisions or not (written.differs or run.target.in_place):
@@ -178,6 +195,20 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
         return result.model_copy(update={"changed": False, "reason": "the same was written before"})
     written.write()
     return result
+
+
+def _in_json(path: Path) -> bytes:
+    """The path as it stands in a JSON string."""
+    return msgspec.json.encode(str(path))[1:-1]
+
+
+def _moved(plans: Sequence[Plan], old: Path, new: Path) -> list[Plan]:
+    """The plans, with the new folder of the store in all that they say to the model."""
+    moved = (msgspec.json.encode(p.decisions).replace(_in_json(old), _in_json(new)) for p in plans)
+    return [
+        replace(plan, decisions=msgspec.json.decode(decisions, type=tuple[Decision, ...]))
+        for plan, decisions in zip(plans, moved, strict=True)
+    ]
 
 
 def _decoded(raw: msgspec.Raw) -> Decision | None:

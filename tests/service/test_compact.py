@@ -73,6 +73,25 @@ def test_the_result_says_what_was_done(session: Path) -> None:
     assert result.tokens_after < result.tokens_before
 
 
+def test_every_choice_makes_a_session_of_its_own(session: Path) -> None:
+    def planned(options: Options) -> str:
+        target = Target(session.parent / "locks", dry_run=True)
+        return compact(session_file(session), Extractive(), options, target).session_id
+
+    plain = Options(500, 3_000)
+    limits = plain.restore
+    choices = [
+        plain,
+        replace(plain, keep_tokens=400),
+        replace(plain, summary_chars=2_000),
+        replace(plain, instructions="x"),
+    ]
+    changed = replace(limits, files=9), replace(limits, file_tokens=9), replace(limits, total_tokens=9)
+    choices += [replace(plain, restore=new) for new in changed]
+    assert len({planned(options) for options in choices}) == len(choices)
+    assert planned(plain) == planned(plain)
+
+
 def test_the_new_files_are_for_their_owner_only(session: Path) -> None:
     result = compacted(session)
     made = [path for path in session.parent.rglob("*") if path != session]

@@ -62,7 +62,8 @@ def said(found: Sequence[Message]) -> bytes:
 
 def predicted(path: Path, in_place: bool = False) -> tuple[Message, ...]:
     with opened(session_file(path)) as session:
-        scene = StageRun(session, "snip", (FROM, TO), target(path, in_place=in_place)).scene
+        found = StageRun(session, "snip", (FROM, TO), target(path, in_place=in_place))
+        scene = found.scene if in_place else found.named([Snip().plan_range(found.scene, FROM, TO)]).scene
         return applied(scene, Snip().plan_range(scene, FROM, TO)).view().messages
 
 
@@ -358,7 +359,8 @@ def test_a_real_session_is_folded_and_resumes_as_predicted(source: Path, in_plac
 
     def choose(found: StageRun) -> list[Plan]:
         plan = Collapse().drain(found.scene, 10**9)
-        views.append(applied(found.scene, plan).view().messages)
+        scene = found.scene if in_place else found.named([plan]).scene
+        views.append(applied(scene, Collapse().drain(scene, 10**9)).view().messages)
         return [plan]
 
     result = run_stages(session_file(path), "collapse", (), choose, Target(tmp_path / "locks", in_place=in_place))
