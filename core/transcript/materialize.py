@@ -307,6 +307,8 @@ def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
         rows.append({**log.row(last["last-prompt"]), "leafUuid": leaf, **own})
     if plan.title and not plan.in_place:
         rows.append({"type": "custom-title", "customTitle": plan.title, "sessionId": plan.session_id})
+        # Clients up to 2.0 look for the title here, and ask the model for one where there is none.
+        rows.append({"type": "summary", "summary": plan.title, "leafUuid": leaf})
     return rows
 
 

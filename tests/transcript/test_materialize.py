@@ -74,13 +74,15 @@ def test_a_new_session_is_boundary_summary_notes_and_kept_rows(folder: Path) -> 
         "user",
         "assistant",
         "custom-title",
+        "summary",
     ]
     assert rows[0]["subtype"] == "compact_boundary"
     assert rows[0]["logicalParentUuid"] == session().last
     assert rows[0]["compactMetadata"] == {"trigger": "manual", "preTokens": 9_000, "postTokens": 1_100}
     assert (rows[1]["isCompactSummary"], content(rows[1])) == (True, "So far.")
     assert rows[2]["isMeta"] is True
-    assert rows[-1] == {"type": "custom-title", "customTitle": "compacted: x", "sessionId": NEW_ID}
+    assert rows[-2] == {"type": "custom-title", "customTitle": "compacted: x", "sessionId": NEW_ID}
+    assert rows[-1] == {"type": "summary", "summary": "compacted: x", "leafUuid": rows[-3]["uuid"]}
     assert texts(messages(folder / "out.jsonl")) == [
         ("user", "So far."),
         ("user", "<system-reminder>\nfile\n</system-reminder>"),
