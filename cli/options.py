@@ -72,35 +72,42 @@ def settings(**overrides: JSON) -> Settings:
     return load(os.environ, home=Path.home(), project_dir=Path.cwd(), user_dir=user_dir, overrides=overrides)
 
 
-def find(ctx: click.Context, name: str, claude_dir: Path, pick: str = "") -> SessionFile:
+def find(
+    ctx: click.Context, name: str, claude_dir: Path, pick: str = "", *, writes_beside: bool = False
+) -> SessionFile:
     """Find the one transcript that SESSION stands for; "-" is standard input, `pick` one conversation in it.
 
-    Raises SessionNotFound.
+    `writes_beside`: the result goes to the folder of the transcript, which standard input has not.
+    Raises SessionNotFound, UsageError.
     """
     from core.transcript.locate import locate
 
     if name == STDIN:
-        return replace(locate(_spooled(ctx), claude_dir, Path.cwd()), piped=True, pick=pick)
+        return replace(locate(_spooled(ctx, writes_beside), claude_dir, Path.cwd()), piped=True, pick=pick)
     return replace(locate(name, claude_dir, Path.cwd()), pick=pick)
 
 
-def find_all(ctx: click.Context, names: Iterable[str], claude_dir: Path, pick: str = "") -> list[SessionFile]:
+def find_all(
+    ctx: click.Context, names: Iterable[str], claude_dir: Path, pick: str = "", *, writes_beside: bool = False
+) -> list[SessionFile]:
     """Find all transcripts that the arguments stand for: sessions, folders, patterns, "-"; with `pick` it must be one.
 
-    Raises SessionNotFound for an argument that stands for none.
+    `writes_beside` is as for `find`.  Raises SessionNotFound for an argument that stands for none, UsageError.
     """
     from core.transcript.locate import expand
 
     names = list(names)
-    spooled = _spooled(ctx) if STDIN in names else ""
+    spooled = _spooled(ctx, writes_beside) if STDIN in names else ""
     files = expand([spooled if name == STDIN else name for name in names], claude_dir, Path.cwd())
     if pick and len(files) > 1:
         raise click.UsageError(f"--pick is for one file, and these are {len(files)}", ctx)
     return [replace(file, piped=str(file.path) == spooled, pick=pick) for file in files]
 
 
-def _spooled(ctx: click.Context) -> str:
+def _spooled(ctx: click.Context, writes_beside: bool) -> str:
     """Keep standard input in a file of its own until the command ends: transcripts are read from both ends."""
+    if writes_beside:
+        raise click.UsageError("what comes from standard input has no folder of its own: name one with --out", ctx)
     if sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal: pipe a transcript into it", ctx)
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="foldmark-"))

@@ -31,7 +31,7 @@ def command(
     """
     if out_dir and not repair:
         raise click.UsageError("--out is where --repair writes: give both", ctx)
-    files = options.find_all(ctx, sessions, options.settings().claude_dir, pick)
+    files = options.find_all(ctx, sessions, options.settings().claude_dir, pick, writes_beside=repair and not out_dir)
     failed = 0
     with ui.progress("checking", len(files)) as step:
         for file in files:

@@ -98,8 +98,6 @@ def command(
     """
     if in_place and out_dir:
         raise click.UsageError("--in-place and --out exclude each other", ctx)
-    if options.STDIN in sessions and not (out_dir or dry_run):
-        raise click.UsageError("what comes from standard input has no folder of its own: name one with --out", ctx)
     if how == "micro" and not (keep_tokens is None and summarizer is None and not instructions):
         raise click.UsageError("micro writes no summary: --keep, --instructions and --summarizer are for full", ctx)
     if how == "full" and force:
@@ -108,7 +106,8 @@ def command(
     chosen = _options(settings, instructions, in_place)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
-    files = options.find_all(ctx, sessions, settings.claude_dir, pick)
+    beside = not (out_dir or dry_run)
+    files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
     budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
     work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget) for file in files]

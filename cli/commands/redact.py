@@ -33,7 +33,7 @@ def command(
     """
     if check and (out_dir or in_place):
         raise click.UsageError("--check writes nothing: leave out --out and --in-place", ctx)
-    file = options.find(ctx, session, options.settings().claude_dir, pick)
+    file = options.find(ctx, session, options.settings().claude_dir, pick, writes_beside=not (check or out_dir))
     result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
     if as_json:
         ui.print_json(result.model_dump(mode="json"))

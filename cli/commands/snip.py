@@ -52,7 +52,8 @@ def command(
     if suggest and (out_dir or in_place or dry_run):
         raise click.UsageError("--suggest writes nothing: leave out --out, --in-place and --dry-run", ctx)
     settings = options.settings()
-    file = options.find(ctx, session, settings.claude_dir, pick)
+    beside = not (suggest or out_dir or dry_run)
+    file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
     if from_id and to_id:

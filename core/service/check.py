@@ -19,7 +19,7 @@ from core.transcript.materialize import derived_id
 from core.transcript.projects import SUFFIX
 from core.transcript.records import Record
 from core.transcript.repair import repair
-from core.transcript.writer import write_new
+from core.transcript.writer import make_private, write_new
 
 _TITLE_PREFIX = "repaired: "
 
@@ -106,6 +106,7 @@ def _repaired(session: Session, folder: Path) -> tuple[Path, bool]:
             sha256=digest.hexdigest(),
             source=source_of(session),
         )
+        make_private(output.parent)
         write_new(output, chain([msgspec.json.encode(record) + b"\n"], _rows(session, new_id)))
     return output, not there
 

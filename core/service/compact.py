@@ -30,7 +30,7 @@ from core.transcript.note import note_of
 from core.transcript.projects import SUFFIX, SessionFile
 from core.transcript.records import STDIN, Record, Source
 from core.transcript.store import Store
-from core.transcript.writer import append, locked, write_new
+from core.transcript.writer import append, locked, make_private, write_new
 
 ATTEMPTS = 3
 """How often a compaction in place starts anew because rows were written since the transcript was read."""
@@ -317,6 +317,7 @@ def append_block(session: Session, target: Target, record: Record, block: bytes)
 
 def write_output(session: Session, output: Path, record: Record, content: bytes) -> None:
     """Writes a new transcript or document with its record; raises WriteFailed: then its store is gone too."""
+    make_private(output.parent)
     try:
         if session.claude:
             write_new(output, [record.row(content), content])

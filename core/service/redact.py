@@ -21,7 +21,7 @@ from core.transcript.projects import SessionFile
 from core.transcript.records import REDACTED, Record
 from core.transcript.redacted import Copy, Found, StoredFile, redact_stored
 from core.transcript.store import Store
-from core.transcript.writer import write_new
+from core.transcript.writer import make_private, write_new
 
 _TITLE_PREFIX = "redacted: "
 _BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "tool result"}
@@ -148,6 +148,7 @@ class _Job:
             sha256=sha256,
             source=msgspec.structs.replace(source_of(self.session), size=self.session.file.size_bytes),
         )
+        make_private(self.output.parent)
         try:
             for name, stored in self._stored():
                 target.write({name: [stored.content]}, stored.bodies)
