@@ -24,9 +24,9 @@ WRITING = {
 @pytest.fixture
 def data() -> bytes:
     """A session in which each of the commands finds something to do: a range, a secret, an empty result, damage."""
-    made = (
-        Transcript().prompt("Look").use("Bash", "line of a file\n" * 400, command="cat a").answer("It is long. " * 200)
-    )
+    made = Transcript().prompt("Look").use("Bash", "line of a file\n" * 400, command="cat a").answer("Long. " * 200)
+    for n in range(10):
+        made.prompt(f"And {n}?").answer("No.")
     made.prompt("the token is ghp_" + "a1B2" * 9).use("Bash", "", command="true")
     return made.data() + b'{"type":"user","uuid":"x"\n'
 
