@@ -8,13 +8,14 @@ from pathlib import Path
 import click
 
 from cli import options, ui
+from cli.written import show_ways
 from core.service.redact import RedactResult, find_secrets, redact_session
 
 SHOWN = 40
 """How many places a person gets to see at once."""
 
 
-@click.command(short_help="Copy a session without its secrets, or list them.")
+@click.command()
 @click.argument("session")
 @click.option("--check", is_flag=True, help="List them and write nothing; the exit code is 1 when there are any.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
@@ -33,16 +34,17 @@ def command(
     """
     if check and (out_dir or in_place):
         raise click.UsageError("--check writes nothing: leave out --out and --in-place", ctx)
-    file = options.find(ctx, session, options.settings().claude_dir, pick, writes_beside=not (check or out_dir))
+    claude_dir = options.settings().claude_dir
+    file = options.find(ctx, session, claude_dir, pick, writes_beside=not (check or out_dir))
     result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
     if as_json:
         ui.print_json(result.model_dump(mode="json"))
     else:
-        _print(result, check)
+        _print(result, check, claude_dir)
     return 1 if check and result.findings else 0
 
 
-def _print(result: RedactResult, check: bool) -> None:
+def _print(result: RedactResult, check: bool, claude_dir: Path) -> None:
     name = ui.title(result.source.title or result.source.id)
     if not result.findings:
         click.echo(f"{name}: no secrets found")
@@ -57,8 +59,7 @@ def _print(result: RedactResult, check: bool) -> None:
     if len(result.findings) > SHOWN:
         click.echo(f"and {len(result.findings) - SHOWN} more; --json lists all")
     if result.changed:
-        click.echo(f"\nwritten: {result.output}")
-        click.echo(f"resume with:  claude --resume {result.session_id}")
-        click.echo(f"take back with:  foldmark undo {result.session_id}")
+        click.echo()
+        show_ways(result.output, result.session_id, result.source.format, claude_dir)
     elif not check:
         click.echo(f"\nnothing written: {result.reason}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from pathlib import Path
 
@@ -46,7 +47,8 @@ def test_a_copy_is_written_and_named(case: Path, capsys: pytest.CaptureFixture[s
     assert run(["redact", str(case)]) == 0
     out = capsys.readouterr().out
     assert f"written: {result['output']}" in out
-    assert f"foldmark undo {result['session_id']}" in out
+    assert run(shlex.split(out.partition("take back with:  foldmark ")[2])) == 0
+    assert not Path(result["output"]).exists()
 
 
 def test_a_session_without_secrets_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
