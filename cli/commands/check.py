@@ -15,7 +15,7 @@ from core.service.session import opened
 from core.transcript.projects import SessionFile
 
 
-@click.command(short_help="Name the damage in transcripts; write repaired copies.")
+@click.command()
 @click.argument("sessions", nargs=-1, required=True)
 @click.option("--repair", is_flag=True, help="Write a repaired copy of each damaged one, as a new session.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the copies.")

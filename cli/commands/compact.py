@@ -46,7 +46,7 @@ class Span(click.ParamType[float]):
         return float(int(found[1]) * _SECONDS[found[2]])
 
 
-@click.command(short_help="Write a shorter session that the client resumes.")
+@click.command()
 @click.argument("sessions", nargs=-1, required=True)
 @click.option(
     "--how",

@@ -29,7 +29,7 @@ _STATES = {
 }
 
 
-@click.command(short_help="Show what fills the window of a session.")
+@click.command()
 @click.argument("session")
 @options.pick_option
 @click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")

@@ -10,7 +10,7 @@ from core.service.doctor import doctor
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
 
 
-@click.command(short_help="Show what is in place, and each setting with its origin.")
+@click.command()
 @options.json_option
 def command(as_json: bool) -> int:
     """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set."""

@@ -27,7 +27,7 @@ class Lines(click.ParamType[tuple[int, int]]):
         return int(found[3] or found[1] or 1), int(found[3] or found[2] or _END)
 
 
-@click.command(short_help="Print a tool result or message, also what was compacted.")
+@click.command()
 @click.argument("session")
 @click.argument("ident", metavar="[ID]", default="")
 @click.option("--lines", type=Lines(), metavar="A:B", help="Only these lines.")

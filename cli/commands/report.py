@@ -19,7 +19,7 @@ SHOWN = 12
 """How many requests and statements a person gets to see at once."""
 
 
-@click.command(short_help="Say what was lost, what is reachable, and what it costs.")
+@click.command()
 @click.argument("before")
 @click.argument("after", required=False)
 @click.option(

@@ -9,7 +9,7 @@ from core.service.history import search
 from core.service.session import opened
 
 
-@click.command(short_help="Search everything that a session ever held.")
+@click.command()
 @click.argument("session")
 @click.argument("text")
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")

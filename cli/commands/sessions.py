@@ -19,7 +19,7 @@ PROJECT_CHARS = 24
 """Of a folder's name: beside it there is room for a title on a terminal of 80 columns."""
 
 
-@click.command(short_help="List the sessions: project, title, age, size, tokens, state.")
+@click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
 @click.option("--limit", type=click.IntRange(min=0), help=f"How many; 0 for all (default: {SHOWN}, as JSON all).")
 @options.json_option

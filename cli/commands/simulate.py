@@ -28,7 +28,7 @@ _NAMES = {
 }
 
 
-@click.command(short_help="Say what a session would have cost under several policies.")
+@click.command()
 @click.argument("session")
 @options.pick_option
 @click.option("--model", "model_id", default="", help="Prices and window of this model instead of the session's.")

@@ -16,7 +16,7 @@ from core.service.stages import StageSettings
 from core.stages.verdict import when_it_pays
 
 
-@click.command(short_help="Take a range out of the middle of a session.")
+@click.command()
 @click.argument("session")
 @click.argument("from_id", metavar="[FROM", required=False)
 @click.argument("to_id", metavar="TO]", required=False)

@@ -8,7 +8,7 @@ from cli import options, ui
 from core.service.undo import undo
 
 
-@click.command(short_help="Take back the newest operation on a session.")
+@click.command()
 @click.argument("session")
 @options.json_option
 @click.pass_context

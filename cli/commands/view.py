@@ -27,7 +27,7 @@ class Version(click.ParamType[str]):
         return str(value)
 
 
-@click.command(short_help="Show what the next model call would see.")
+@click.command()
 @click.argument("session")
 @click.option("--client", default="", type=Version(), help="As this version of the client sends it; else the newest.")
 @options.pick_option

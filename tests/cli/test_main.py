@@ -45,11 +45,11 @@ def faulty(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
-def test_the_list_of_commands_says_what_the_command_says(name: str) -> None:
-    module, text = main.COMMANDS[name]
+def test_every_command_of_the_list_is_there_and_says_what_it_does(name: str) -> None:
+    command = import_module(main.COMMANDS[name][0]).command
 
-    assert import_module(module).command.short_help == text
-    assert import_module(module).command.name in ("command", name)
+    assert command.name in ("command", name)
+    assert command.help
 
 
 @pytest.mark.parametrize("name", main.COMMANDS)
