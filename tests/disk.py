@@ -16,7 +16,9 @@ from core.service.compact import NO_GUARDS, CompactResult, Guards, Target, compa
 from core.service.session import opened
 from core.summarizers.extractive import Extractive
 from core.testing import Transcript
+from core.transcript.page import Body
 from core.transcript.projects import session_file
+from core.transcript.store import Store
 
 SUMMARY_CHARS = 3_000
 _FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -67,3 +69,8 @@ def rows(path: Path | str) -> list[dict[str, JSON]]:
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def stored(store: Store, ident: str) -> Body | None:
+    """The stored body of that id; None where there is none."""
+    return next((body for body in store.bodies() if body.id == ident), None)

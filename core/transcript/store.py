@@ -14,11 +14,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
-import io
 import os
-import re
 import stat
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -37,11 +35,6 @@ INDEX = "index.jsonl"
 PAGE_PREFIX = "compacted-"
 _CLIENT_SUFFIXES = (".txt", ".json")
 """Files that the client stores large outputs in, named after the call or as the row of the result says."""
-_LISTED = 10
-_LINE_BYTES = 8 << 20
-"""A longer line is searched in parts of this size."""
-_CONTEXT_CHARS = 100
-"""What a hit shows before and behind the match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +43,6 @@ class Archive:
 
     path: Path
     bodies: tuple[Body, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A line that matches: of which body, the line's number in it (from 1), and the text around the match."""
-
-    body: Body
-    line: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,19 +95,6 @@ class Store:
                 found[ident] = Body(ident, "output", "", file, 0, size, 1, 0, "")
         return tuple(found.values())
 
-    def find(self, ident: str) -> Body | None:
-        """The body of an id or of the start of one; None when there is none.
-
-        Raises IdNotFound when several ids begin so: it lists them.
-        """
-        if not ident:
-            return None
-        hits = {body.id: body for body in self.bodies() if body.id.startswith(ident)}
-        if ident in hits or len(hits) < 2:
-            return hits.get(ident) or next(iter(hits.values()), None)
-        listed = [*hits][:_LISTED] + ([f"and {len(hits) - _LISTED} more"] if len(hits) > _LISTED else [])
-        raise IdNotFound(f"{len(hits)} ids begin with {ident}", "name one of them:\n  " + "\n  ".join(listed))
-
     def read(self, body: Body) -> bytes:
         """The bytes of a body, exactly as stored.
 
@@ -142,27 +113,6 @@ class Store:
         """The bytes of a file of the store; raises IdNotFound when it is gone."""
         with self._open(file, file) as opened:
             return opened.read()
-
-    def read_lines(self, body: Body, first: int, last: int) -> bytes:
-        """The lines `first` to `last` (from 1, both included) of a body, with their line ends; raises as `read`."""
-        lines = io.BytesIO(self.read(body)).readlines()  # splitlines would split at more than line feeds
-        return b"".join(lines[max(0, first - 1) : max(0, last)])
-
-    def search(self, pattern: str, regex: bool = False) -> Iterator[Hit]:
-        """The lines of all bodies that contain the text (letter case does not count) or match the expression.
-
-        Lazily, body by body in the order of the files; files that are gone or damaged are passed over.
-        Raises InputError for an expression that is none.
-        """
-        try:
-            matcher = re.compile(pattern if regex else re.escape(pattern), 0 if regex else re.IGNORECASE)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise InputError(f"{pattern!r} is no regular expression: {error}") from None
-        by_file: dict[str, list[Body]] = {}
-        for body in self.bodies():
-            if body.kind not in ("image", "document"):
-                by_file.setdefault(body.file, []).append(body)
-        return (hit for _, bodies in sorted(by_file.items()) for hit in self._hits(bodies, matcher))
 
     def remove(self) -> None:
         """Remove all that `archive` stored; the folder goes with it unless the client stored something there."""
@@ -244,24 +194,6 @@ class Store:
                 )
         except OSError:  # no folder
             return []
-
-    def _hits(self, bodies: Sequence[Body], matcher: re.Pattern[str]) -> Iterator[Hit]:
-        """The hits in one file, each in the innermost body around it."""
-        waiting = sorted(bodies, key=lambda body: -body.offset)
-        around: list[Body] = []
-        offset, line = 0, 1
-        with contextlib.suppress(InputError), self._open(bodies[0].file, bodies[0].id) as file:
-            for raw in iter(lambda: file.readline(_LINE_BYTES), b""):
-                while waiting and waiting[-1].offset <= offset:
-                    around.append(waiting.pop())
-                while around and around[-1].offset + around[-1].size <= offset:
-                    around.pop()
-                text = raw.decode("utf-8", "replace").rstrip("\n")
-                if around and (match := matcher.search(text)):
-                    start, end = max(0, match.start() - _CONTEXT_CHARS), match.start() + 2 * _CONTEXT_CHARS
-                    yield Hit(around[-1], line - around[-1].line + 1, text[start:end])
-                offset += len(raw)
-                line += raw.endswith(b"\n")
 
     def _open(self, file: str, ident: str) -> BinaryIO:
         """A file of the folder, which no link leads out of."""

@@ -13,6 +13,7 @@ from core.stages.media import Media, MediaSettings
 from core.stages.tool_budget import ToolBudget
 from core.transcript.blob import media_blob
 from core.transcript.store import Store
+from tests.disk import stored
 from tests.stages.build import PNG, History, image, items, resumed, run, sent, text
 
 PDF = b"%PDF-1.7 /Type /Page /Type /Page"
@@ -135,7 +136,7 @@ def test_the_note_says_what_it_was_and_where_it_is(tmp_path: Path) -> None:
     assert (store.folder / body.file).read_bytes() == body.content
     pdf = str(scene.view().messages[-1].content[1]["text"])
     assert pdf.startswith(f"[document: application/pdf, 2 pages, {len(PDF)} bytes, ")
-    found = store.find(media_blob(image(PDF, "application/pdf")).id)
+    found = stored(store, media_blob(image(PDF, "application/pdf")).id)
     assert found is not None
     assert (found.kind, store.read(found)) == ("document", PDF)
 

@@ -22,6 +22,7 @@ from core.stages.microcompact import PLACEHOLDER, TOOLS, Microcompact, Microcomp
 from core.stages.results import tool_results_of
 from core.transcript.projects import session_file
 from core.transcript.store import Store
+from tests.disk import stored
 from tests.stages.build import History, image, pairs_are_whole, resumed, run, sent, shown, text
 
 CASES = Path(__file__).parent.parent / "data" / "cases"
@@ -101,7 +102,7 @@ def test_what_is_cleared_is_stored_first_and_found_by_the_id_that_the_placeholde
     assert store_bodies(store, scene, plan) == plan
     for ident in gone(plan):
         assert ident in str(shown(scene, ident)["content"])
-        body = store.find(ident)
+        body = stored(store, ident)
         assert body is not None
         assert store.read(body).decode() == before[ident]
 

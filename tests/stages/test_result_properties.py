@@ -20,6 +20,7 @@ from core.stages.read_dedup import ReadDedup, ReadDedupSettings
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.blob import media_blob
 from core.transcript.store import Store
+from tests.disk import stored
 from tests.stages.build import STORE, History, image, pairs_are_whole, resumed, sent, text
 
 BUDGET = ToolBudget(ToolBudgetSettings(result_chars=600, results_chars=1_200, preview_bytes=60))
@@ -166,7 +167,7 @@ def _originals(scene: Scene) -> dict[str, JSON]:
 
 def _read_back(store: Store, ident: str, original: JSON) -> JSON:
     """A body as what it was before it was stored."""
-    body = store.find(ident)
+    body = stored(store, ident)
     assert body is not None
     raw = store.read(body)
     match original:

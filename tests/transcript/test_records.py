@@ -21,6 +21,7 @@ from core.transcript.reader import open_log
 from core.transcript.records import Record, Source, decisions_of, find_records, undo
 from core.transcript.store import Store
 from core.transcript.writer import append, write_new
+from tests.disk import stored
 from tests.faults import kills, outcomes
 
 OLD = b'{"type":"user","uuid":"u1"}\n{"type":"assistant","uuid":"a1"}\n'
@@ -283,7 +284,7 @@ def test_a_session_that_went_on_is_not_removed(session: Path) -> None:
         undone(path)
     assert f"{len(LATER)} bytes were added" in str(caught.value)
     assert path.exists()
-    assert Store.beside(path).find("u1")
+    assert stored(Store.beside(path), "u1")
 
 
 @pytest.mark.parametrize("of_agent", [False, True])
@@ -360,7 +361,7 @@ def test_a_file_that_cannot_be_removed_keeps_its_store(session: Path, monkeypatc
     monkeypatch.setattr(os, "unlink", unlink)
     with pytest.raises(WriteFailed):
         undone(path)
-    assert Store.beside(path).find("u1")
+    assert stored(Store.beside(path), "u1")
 
 
 # Others at work

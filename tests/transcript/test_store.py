@@ -5,7 +5,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -18,6 +17,7 @@ from core.model import JSON, Block, Message
 from core.transcript.page import Body
 from core.transcript.store import INDEX, Store
 from core.transcript.writer import write_new
+from tests.disk import stored
 from tests.faults import failing, kills, outcomes
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n pixels").decode()
@@ -60,7 +60,7 @@ def files(store: Store) -> dict[str, bytes]:
 
 
 def found(store: Store, ident: str) -> Body:
-    body = store.find(ident)
+    body = stored(store, ident)
     assert body is not None
     return body
 
@@ -95,18 +95,6 @@ def test_any_text_under_any_id_is_found_and_read_back(
         assert store.read(body) == value.encode()
         lines = value.encode().split(b"\n")
         assert body.lines == len(lines) - (lines[-1] == b"")
-        for n, line in enumerate(lines[: body.lines], 1):
-            assert store.read_lines(body, n, n).removesuffix(b"\n") == line
-        assert store.read_lines(body, 1, body.lines) == value.encode()
-
-
-def test_lines_out_of_range_are_empty(store: Store) -> None:
-    store.archive("x", MESSAGES)
-    body = found(store, "toolu_a")
-    assert store.read_lines(body, 3, 99) == b"last\n"
-    assert store.read_lines(body, -5, 1) == b"first\n"
-    for first, last in ((4, 9), (3, 1), (0, 0), (1, -1)):
-        assert store.read_lines(body, first, last) == b""
 
 
 def test_archiving_the_same_again_writes_nothing(store: Store) -> None:
@@ -159,25 +147,6 @@ def test_nothing_to_archive_leaves_a_page_and_no_index(store: Store) -> None:
 # Ids
 
 
-def test_the_start_of_an_id_is_enough(store: Store) -> None:
-    store.archive("x", MESSAGES)
-    assert found(store, "toolu").id == "toolu_a"
-
-
-def test_several_ids_with_one_start_are_listed(store: Store) -> None:
-    store.archive("x", MESSAGES)
-    with pytest.raises(IdNotFound) as caught:
-        store.find("u-")
-    assert caught.value.hint.split() == ["name", "one", "of", "them:", "u-one", "u-two"]
-
-
-def test_a_long_list_of_ids_is_cut(store: Store) -> None:
-    store.archive("x", [message(f"u-{n:02}", text("t")) for n in range(12)])
-    with pytest.raises(IdNotFound) as caught:
-        store.find("u-")
-    assert caught.value.hint.endswith("u-09\n  and 2 more")
-
-
 def test_a_whole_id_wins_over_those_that_begin_with_it(store: Store) -> None:
     store.archive("x", [message("u", text("short")), message("u-one", text("long"))])
     assert store.read(found(store, "u")) == b"short"
@@ -185,9 +154,9 @@ def test_a_whole_id_wins_over_those_that_begin_with_it(store: Store) -> None:
 
 @pytest.mark.parametrize("ident", ["", "nobody", "../index.jsonl"])
 def test_an_unknown_id_is_none(store: Store, ident: str) -> None:
-    assert store.find(ident) is None
+    assert stored(store, ident) is None
     store.archive("x", MESSAGES)
-    assert store.find(ident) is None
+    assert stored(store, ident) is None
 
 
 def test_of_two_bodies_with_one_id_the_newer_is_found(store: Store) -> None:
@@ -207,8 +176,8 @@ def test_the_files_of_the_client_are_found_by_their_names(store: Store) -> None:
     body = found(store, "toolu_b")
     assert (body.kind, body.file, body.size) == ("output", "toolu_b.txt", 8)
     assert store.read(body) == b"one\ntwo\n"
-    assert store.read(found(store, "mcp-server")) == b"[]"
-    assert store.find("blob") is None
+    assert store.read(found(store, "mcp-server-tool-1-ab")) == b"[]"
+    assert stored(store, "blob") is None
 
 
 def test_the_whole_output_wins_over_the_preview_that_was_archived(store: Store) -> None:
@@ -250,7 +219,6 @@ def test_a_file_that_is_gone_is_missing_by_the_name_of_its_id(store: Store) -> N
     with pytest.raises(IdNotFound) as caught:
         store.read(body)
     assert str(caught.value) == f"toolu_a is missing: {archive.path} is gone"
-    assert list(store.search("first")) == []
 
 
 @pytest.mark.parametrize(
@@ -284,10 +252,9 @@ def test_a_file_outside_the_folder_is_never_opened(store: Store, tmp_path: Path,
     os.mkfifo(store.folder / "pipe")
     body = Body("hostile", "result", "", file, 0, 6, 1, 1, "")
     indexed(store, body)
-    assert store.find("link") is None
+    assert stored(store, "link") is None
     with pytest.raises(Damaged):
         store.read(body)
-    assert list(store.search("secret")) == []
     store.remove()
     assert (tmp_path / "session" / "secret").read_bytes() == b"secret"
 
@@ -313,66 +280,8 @@ def test_a_file_that_may_not_be_read_is_named(store: Store, monkeypatch: pytest.
     assert body.file in str(caught.value)
 
 
-# Search
-
-
-def seen(store: Store, pattern: str, regex: bool = False) -> list[tuple[str, int, str]]:
-    return [(hit.body.id, hit.line, hit.text) for hit in store.search(pattern, regex)]
-
-
-def test_a_search_names_the_innermost_body_and_the_line_in_it(store: Store) -> None:
-    store.archive("x", MESSAGES)
-    assert seen(store, "träumerei") == [("u-one", 1, "Where is Träumerei?"), ("toolu_a", 2, "Träumerei is here")]
-    assert [hit[0] for hit in seen(store, "Behind")] == ["u-two"]
-    assert store.read_lines(found(store, "toolu_a"), 2, 2) == "Träumerei is here\n".encode()
-
-
-def test_headings_of_messages_are_no_hits(store: Store) -> None:
-    store.archive("x", MESSAGES, "# Header")
-    assert seen(store, "Header") == []
-    assert seen(store, "response") == []
-
-
-def test_special_characters_are_text_unless_an_expression_is_asked_for(store: Store) -> None:
-    store.archive("x", [message("u", text("a.b\naxb"))])
-    assert seen(store, "A.B") == [("u", 1, "a.b")]
-    assert seen(store, "a.b", regex=True) == [("u", 1, "a.b"), ("u", 2, "axb")]
-    assert seen(store, "A.B", regex=True) == []
-
-
-def test_the_files_of_the_client_are_searched_too(store: Store) -> None:
-    store.folder.mkdir(parents=True)
-    (store.folder / "toolu_b.txt").write_bytes(b"one\nneedle \xff\n")
-    assert seen(store, "needle") == [("toolu_b", 2, "needle \ufffd")]
-
-
-def test_a_long_line_is_shown_around_the_match(store: Store) -> None:
-    store.archive("x", [message("u", text("x" * 1000 + "needle" + "y" * 1000))])
-    ((_, _, shown),) = seen(store, "needle")
-    assert "needle" in shown
-    assert len(shown) == 300
-
-
-def test_lines_are_counted_right_when_they_are_searched_in_parts(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("core.transcript.store._LINE_BYTES", 8)
-    store.archive("x", [message("u", text("long long long long\nneedle"))])
-    assert seen(store, "needle") == [("u", 2, "needle")]
-
-
-def test_a_search_is_lazy(store: Store) -> None:
-    store.archive("x", [message(f"u{n}", text("needle\n" * 10)) for n in range(10)])
-    assert [hit.body.id for hit in islice(store.search("needle"), 11)] == ["u0"] * 10 + ["u1"]
-
-
-@pytest.mark.parametrize("pattern", ["(", "a{99999999999}"])
-def test_an_expression_that_is_none_is_refused_at_once(store: Store, pattern: str) -> None:
-    with pytest.raises(InputError):
-        store.search(pattern, regex=True)
-
-
 def test_an_empty_store_has_nothing(store: Store) -> None:
     assert store.bodies() == ()
-    assert seen(store, "x") == []
 
 
 # Failures
@@ -388,7 +297,7 @@ def test_whatever_fails_nothing_is_added_and_the_next_run_is_whole(store: Store,
     store.folder.parent.parent.mkdir(exist_ok=True)
     seen = 0
     for outcome in outcomes(lambda: store.archive("x", MESSAGES), error, half):
-        assert isinstance(outcome, FoldmarkError) or store.find("toolu_a")
+        assert isinstance(outcome, FoldmarkError) or stored(store, "toolu_a")
         assert outcome is None or not (store.folder.parent).exists()
         store.remove()
         assert files(store) == {}
@@ -477,12 +386,6 @@ def test_one_body_is_found_read_and_listed_once(store: Store, content: JSON, fil
     assert (body.kind, body.name, body.lines) == ("output", "Bash", len(raw.splitlines()))
     assert store.read(body) == raw
     assert [b.id for b in store.bodies()] == ["toolu_b"]
-
-
-def test_a_body_is_searched_and_read_by_lines(store: Store) -> None:
-    store.put("toolu_b", "first\nTräumerei\nlast")
-    assert seen(store, "träum") == [("toolu_b", 2, "Träumerei")]
-    assert store.read_lines(found(store, "toolu_b"), 2, 3) == "Träumerei\nlast".encode()
 
 
 def test_an_image_is_put_under_the_id_of_its_content_once_with_that_of_a_page(store: Store) -> None:
