@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -82,7 +81,7 @@ def _of_pairs(entries: Iterable[Entry]) -> Iterator[Finding]:
     """Calls and results without their other half, and ids that two rows have."""
     rows_of_talk = [*{e.uuid: e for e in entries if e.type in ("user", "assistant") and e.uuid}.values()]
     rows = [e for e in rows_of_talk if e.tools]
-    calls = Counter(t for e in rows if e.type == "assistant" for t in e.tools)
+    calls = {t for e in rows if e.type == "assistant" for t in e.tools}
     results = {t for e in rows if e.type == "user" for t in e.tools}
     newest, seen = _newest_response(rows_of_talk), set[str]()
     for entry in rows:

@@ -9,7 +9,7 @@ from core.transcript.formats.blocks import expect_one
 from core.transcript.formats.conversation import NOTES, Conversation, Finding, Format
 from core.transcript.formats.markdown import write_markdown
 from core.transcript.formats.outgoing import write_messages
-from core.transcript.formats.sniff import FORMATS, expect_claude_code, find_format, sniff
+from core.transcript.formats.sniff import FORMATS, find_format
 
 __all__ = [
     "FORMATS",
@@ -17,11 +17,9 @@ __all__ = [
     "Conversation",
     "Finding",
     "Format",
-    "expect_claude_code",
     "expect_one",
     "find_format",
     "read",
-    "sniff",
     "write_markdown",
     "write_messages",
 ]

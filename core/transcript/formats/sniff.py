@@ -56,19 +56,11 @@ FORMATS: tuple[Format, ...] = (
 """All formats, in the order in which they are tried: a new one is one file and one line here."""
 
 
-def sniff(head: bytes) -> str:
-    """The name of the format that a file begins like: the first value in it that any format accepts decides.
+def find_format(path: Path) -> Format:
+    """The format of a file, one that is read or Claude Code: the first value in it that any format accepts decides.
 
     A file without content is a Claude Code transcript in which nothing was said yet.  Raises WrongFormat for what
-    is recognised but not read, UnknownFormat for all else.
-    """
-    return _recognised(head, "this").name
-
-
-def find_format(path: Path) -> Format:
-    """The format of a file: one that is read, or Claude Code.
-
-    Raises as `sniff` does, and InputError when the file cannot be opened.
+    is recognised but not read, UnknownFormat for all else, InputError when the file cannot be opened.
     """
     try:
         with path.open("rb") as file:
@@ -84,16 +76,6 @@ def find_format(path: Path) -> Format:
         raise InputError(
             f"{path} cannot be read: {error.strerror or error}", "Check the path and the rights."
         ) from error
-
-
-def expect_claude_code(path: Path) -> None:
-    """Passes for Claude Code transcripts; raises WrongFormat, which names what it is, for all else."""
-    found = find_format(path)
-    if found is not CLAUDE_CODE:
-        raise WrongFormat(
-            f"{path.name} is no Claude Code transcript: this looks like {found.label}",
-            "It can be read, and compacted to Messages JSON or Markdown; nothing was written.",
-        )
 
 
 def _recognised(head: bytes, name: str) -> Format:
