@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Protocol
 
 from core.context.projection import Decision, Projected, State, fold, project
@@ -21,6 +22,12 @@ from core.context.tokens.models import Model
 from core.model import Block, Message
 from core.stages.verdict import Verdict
 from core.transcript.outline import outline_blocks
+
+
+@lru_cache(maxsize=8)
+def _estimator(model: Model, calibration: Calibration) -> Estimator:
+    """Its table takes longer to make than one block to count."""
+    return Estimator(model, calibration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +55,12 @@ class Scene:
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of each message, by one estimator for everything that a stage compares."""
-        estimator = Estimator(self.model, self.calibration)
+        estimator = _estimator(self.model, self.calibration)
         return [round(estimator.tokens(outline_blocks(m.content))) for m in messages]
 
     def block_tokens(self, blocks: Sequence[Block]) -> int:
         """Tokens of some blocks."""
-        return round(Estimator(self.model, self.calibration).tokens(outline_blocks(blocks)))
+        return round(_estimator(self.model, self.calibration).tokens(outline_blocks(blocks)))
 
     @property
     def total_tokens(self) -> int:
