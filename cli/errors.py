@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import traceback
 from pathlib import Path
 
 import click
 
+from cli import ui
 from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError, WrongPattern
 from core.redact.text import redact
 
@@ -20,11 +20,11 @@ def report(error: Exception, as_json: bool) -> int:
     """Print an error and return the exit code: to stderr, or with `as_json` as one document to stdout."""
     kind, message, hint, code = describe(error)
     if as_json:
-        click.echo(json.dumps({"error": {"kind": kind, "message": message, "hint": hint}}, ensure_ascii=False))
+        ui.print_json({"error": {"kind": kind, "message": message, "hint": hint}})
     else:
-        click.echo(f"error: {message}", err=True)
+        ui.echo(f"error: {message}", err=True)
         if hint:
-            click.echo(f"hint: {hint}", err=True)
+            ui.echo(f"hint: {hint}", err=True)
     return code
 
 

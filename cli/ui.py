@@ -21,7 +21,9 @@ from core.context.tokens import words
 if TYPE_CHECKING:
     from core.model import JSON
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]+")
+_LEFT_BY_JSON = re.compile(f"[{_UNSEEN}]")
 TITLE_CHARS = 80
 """Of a title in a line, of which a terminal shows 80 to 200."""
 _GAP = "  "
@@ -34,6 +36,16 @@ tokens = words.tokens
 def plain(text: str) -> str:
     """Take out what could steer a terminal: transcripts hold what any program or page once printed."""
     return _CONTROL.sub(" ", text)
+
+
+def printable(text: str) -> str:
+    """As `plain`, but the lines and tabs of the text stay."""
+    return "\n".join(plain(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Print lines that may hold what a transcript said; in what has colours of ours, `plain` the foreign parts."""
+    click.echo(printable(text), err=err)
 
 
 def count(number: int, noun: str) -> str:
@@ -61,7 +73,8 @@ def age(seconds: float) -> str:
 def print_json(value: JSON, one_line: bool = False) -> None:
     """Print one JSON document: on one line for a program, or when it is one of many; indented for a person."""
     indent = 2 if sys.stdout.isatty() and not one_line else None
-    click.echo(json.dumps(value, ensure_ascii=False, indent=indent))
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    click.echo(_LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def title(text: str) -> str:
@@ -140,11 +153,6 @@ def progress(label: str, total: int) -> Iterator[Callable[[str], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda name: bar.update(task, advance=1, description=f"{label} {plain(name)}")
-
-
-def printable(text: str) -> str:
-    """As `plain`, but the lines and tabs of the text stay."""
-    return "\n".join(plain(line.replace("\t", "    ")) for line in text.split("\n"))
 
 
 def meter(count: int, whole: int, beside: int, most: int = 50) -> str:

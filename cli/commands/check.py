@@ -52,7 +52,7 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
             fault: JSON = {"kind": kind, "message": message, "hint": hint}
             ui.print_json({"source": str(file.path), "error": fault}, one_line=True)
         else:
-            click.echo(f"{file.path}: error: {ui.plain(message)}", err=True)
+            ui.echo(f"{file.path}: error: {ui.plain(message)}", err=True)
         return False
     if as_json:
         ui.print_json(result.model_dump(mode="json"), one_line=many)
@@ -63,11 +63,11 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
 
 def _print(result: CheckResult) -> None:
     damage = sum(f.damage for f in result.findings)
-    click.echo(f"{result.session.path}: {'no damage' if result.ok else ui.count(damage, 'finding')}")
+    ui.echo(f"{result.session.path}: {'no damage' if result.ok else ui.count(damage, 'finding')}")
     for finding in result.findings:
         place = f"line {finding.line}" if finding.line else "file"
         repaired = f" (repair: {finding.repaired})" if finding.repaired else ""
         note = "" if finding.damage else " (no damage)"
-        click.echo(f"  {place}: {finding.kind}: {ui.plain(finding.message)}{repaired}{note}")
+        ui.echo(f"  {place}: {finding.kind}: {ui.plain(finding.message)}{repaired}{note}")
     if result.output:
-        click.echo(f"repaired copy{', already there' if result.already_there else ''}: {result.output}")
+        ui.echo(f"repaired copy{', already there' if result.already_there else ''}: {result.output}")

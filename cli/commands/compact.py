@@ -175,35 +175,35 @@ def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
         shown: JSON = {"kind": kind, "message": message, "hint": hint}
         ui.print_json({"source": str(job.file.path), "error": shown}, one_line=True)
     else:
-        click.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
+        ui.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
 
 
 def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     name = ui.title(result.source.title or result.source.id)
     if many:
-        click.echo(f"{Path(result.source.path).name} ({name}): {_in_short(result)}")
+        ui.echo(f"{Path(result.source.path).name} ({name}): {_in_short(result)}")
         return
     if result.how == "none":
-        click.echo(f"{name}: nothing written: {result.reason}")
+        ui.echo(f"{name}: nothing written: {result.reason}")
         return
-    click.echo(f"{name}\n")
+    ui.echo(f"{name}\n")
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
-        click.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
+        ui.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
     if result.how == "full":
         what = (
             f"{ui.count(result.loss.kept, 'message')} kept word for word, {result.loss.reachable} summarised and stored"
         )
     else:
         what = "all messages stay, large and old tool results are shortened and stored whole"
-    click.echo(f"\n{_saved(result.tokens_before, result.tokens_after)}; {what}")
+    ui.echo(f"\n{_saved(result.tokens_before, result.tokens_after)}; {what}")
     for verdict in result.verdicts:
-        click.echo(f"on the prompt cache: {verdict}")
+        ui.echo(f"on the prompt cache: {verdict}")
     if result.restored:
-        click.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
+        ui.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
     if result.changed:
         show_ways(result.output, result.session_id, result.source.format, claude_dir)
     else:
-        click.echo(_not_done(result))
+        ui.echo(_not_done(result))
 
 
 def _in_short(result: CompactResult) -> str:
@@ -230,6 +230,6 @@ def _show_total(done: list[CompactResult], failed: int) -> None:
     """Sum up many sessions, and say how to go on with one of them."""
     saved = _saved(sum(r.tokens_before for r in done), sum(r.tokens_after for r in done))
     alone = sum(r.how == "none" for r in done)
-    click.echo(f"{len(done) + failed} sessions: {saved}; {alone} left alone, {failed} failed")
+    ui.echo(f"{len(done) + failed} sessions: {saved}; {alone} left alone, {failed} failed")
     if any(r.changed and r.source.format == CLAUDE_CODE for r in done):
-        click.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")
+        ui.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")

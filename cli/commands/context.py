@@ -52,30 +52,30 @@ def print_window(report: ContextReport) -> None:
     """Print which session it is, the bar, and how near the thresholds are."""
     tokens, window = report.tokens, report.window
     if report.session.title:
-        click.echo(ui.title(report.session.title))
+        ui.echo(ui.title(report.session.title))
     count = ui.count(report.messages, "message")
-    click.echo(f"{report.session.id}  {count}  {window.model or 'unknown model'}\n")
+    ui.echo(f"{report.session.id}  {count}  {window.model or 'unknown model'}\n")
     if not report.messages:
-        click.echo("the session holds no messages")
+        ui.echo("the session holds no messages")
         return
     parts = [(_LABELS.get(kind, kind), count) for kind, count in report.by_kind.items()]
     click.echo(ui.context_bar(parts, window.size, window.auto_threshold))
     share = tokens.total / max(1, window.size)
     assumed = ", a window assumed for an unknown model: --window sets it" if window.assumed else ""
     of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%})"
-    click.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
-    click.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+    ui.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
+    ui.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
 
 
 def _print_parts(report: ContextReport) -> None:
     warm, cold = report.next_request_usd["warm"], report.next_request_usd["cold"]
     if warm is not None and cold is not None:
-        click.echo(f"the next request costs ${warm:.3f} with a warm cache, ${cold:.3f} with a cold one")
+        ui.echo(f"the next request costs ${warm:.3f} with a warm cache, ${cold:.3f} with a cold one")
     if report.by_tool:
-        click.echo("\nTool results")
+        ui.echo("\nTool results")
         ui.print_table(("TOOL", "TOKENS"), [(t, ui.tokens(n)) for t, n in report.by_tool.items()], {"TOKENS"})
     if report.largest:
-        click.echo("\nThe largest parts (foldmark output shows one)")
+        ui.echo("\nThe largest parts (foldmark output shows one)")
         rows = [(p.id, _what(p), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest]
         ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"}, shrinks="WHAT")
 

@@ -18,13 +18,13 @@ def command(as_json: bool) -> int:
     if as_json:
         ui.print_json(report.model_dump(mode="json"))
         return 0 if report.ok else 1
-    click.echo(f"foldmark {report.version}, Python {report.python}\n")
+    ui.echo(f"foldmark {report.version}, Python {report.python}\n")
     for check in report.checks:
         mark, colour = _MARKS[check.state]
-        click.echo(f"{click.style(mark, fg=colour)} {check.name}: {ui.plain(check.message)}")
+        click.echo(f"{click.style(mark, fg=colour)} {ui.plain(f'{check.name}: {check.message}')}")
         if check.advice:
-            click.echo(f"  {check.advice}")
-    click.echo()
+            ui.echo(f"  {check.advice}")
+    ui.echo()
     rows = [(s.name, s.value, s.origin) for s in report.settings]
     ui.print_table(("SETTING", "VALUE", "SET BY"), rows, shrinks="VALUE")
     return 0 if report.ok else 1

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from cli import options, ui
 from cli.commands.context import print_window
 from cli.commands.sessions import print_lines
@@ -37,16 +35,16 @@ def show(as_json: bool) -> None:
         ui.print_json(Home(**dict(found), newest=newest).model_dump(mode="json"))
         return
     if not found.sessions:
-        click.echo(f"No sessions in {settings.claude_dir}.")
+        ui.echo(f"No sessions in {settings.claude_dir}.")
     else:
-        click.echo(f"The newest sessions {where}:\n")
+        ui.echo(f"The newest sessions {where}:\n")
         print_lines(found.sessions)
     if newest:
-        click.echo("\nThe newest one:\n")
+        ui.echo("\nThe newest one:\n")
         print_window(newest)
-        click.echo(f"\nfoldmark compact {newest.session.id[:8]} --dry-run   says what a compaction would do")
-        click.echo(f"foldmark context {newest.session.id[:8]}             shows the largest parts")
-    click.echo("\nfoldmark --help shows what else can be done.")
+        ui.echo(f"\nfoldmark compact {newest.session.id[:8]} --dry-run   says what a compaction would do")
+        ui.echo(f"foldmark context {newest.session.id[:8]}             shows the largest parts")
+    ui.echo("\nfoldmark --help shows what else can be done.")
 
 
 def _newest(lines: list[SessionLine], settings: Settings) -> ContextReport | None:

@@ -57,8 +57,8 @@ def command(
     if as_json:
         ui.print_json(result.model_dump(mode="json"))
     elif lines and lines[0] > result.total_lines:
-        click.echo(f"{result.id} has {ui.count(result.total_lines, 'line')}", err=True)
+        ui.echo(f"{result.id} has {ui.count(result.total_lines, 'line')}", err=True)
     elif grep and not result.text:
-        click.echo("no line matches", err=True)
+        ui.echo("no line matches", err=True)
     else:
-        click.echo(ui.printable(result.text))
+        ui.echo(ui.printable(result.text))

@@ -47,19 +47,19 @@ def command(
 def _print(result: RedactResult, check: bool, claude_dir: Path) -> None:
     name = ui.title(result.source.title or result.source.id)
     if not result.findings:
-        click.echo(f"{name}: no secrets found")
+        ui.echo(f"{name}: no secrets found")
         return
     counts = Counter(f.kind for f in result.findings)
-    click.echo(f"{name}: {', '.join(f'{n} {kind}' for kind, n in counts.most_common())}\n")
+    ui.echo(f"{name}: {', '.join(f'{n} {kind}' for kind, n in counts.most_common())}\n")
     rows = [
         (f.kind, f.where, f"{f.file}:{f.line}" if f.file else str(f.line), f.id, f.masked)
         for f in result.findings[:SHOWN]
     ]
     ui.print_table(("KIND", "WHERE", "LINE", "ID", "VALUE"), rows)
     if len(result.findings) > SHOWN:
-        click.echo(f"and {len(result.findings) - SHOWN} more; --json lists all")
+        ui.echo(f"and {len(result.findings) - SHOWN} more; --json lists all")
     if result.changed:
-        click.echo()
+        ui.echo()
         show_ways(result.output, result.session_id, result.source.format, claude_dir)
     elif not check:
-        click.echo(f"\nnothing written: {result.reason}")
+        ui.echo(f"\nnothing written: {result.reason}")

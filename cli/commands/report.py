@@ -54,27 +54,27 @@ def command(ctx: click.Context, before: str, after: str | None, html: Path | Non
         return
     _print(found)
     if html:
-        click.echo(f"\nwritten: {html}")
+        ui.echo(f"\nwritten: {html}")
 
 
 def _print(found: Report) -> None:
     before, after = found.before, found.after
-    click.echo(ui.title(before.title or before.id))
+    ui.echo(ui.title(before.title or before.id))
     kinds = [*dict.fromkeys((*before.by_kind, *after.by_kind))]  # one order, so that the bars can be compared
     for name, side in (("before", before), ("after", after)):
-        click.echo(f"\n{name}  {side.id}  {ui.count(side.messages, 'message')}")
+        ui.echo(f"\n{name}  {side.id}  {ui.count(side.messages, 'message')}")
         _print_bar(side, kinds)
     saved = change(before.tokens, after.tokens)
-    click.echo(f"\n{ui.tokens(before.tokens)} → {ui.tokens(after.tokens)} tokens ({saved})")
+    ui.echo(f"\n{ui.tokens(before.tokens)} → {ui.tokens(after.tokens)} tokens ({saved})")
     for state in ("warm", "cold"):
         old, new = before.next_request_usd[state], after.next_request_usd[state]
         if old is not None:
-            click.echo(f"next request, {state} cache: {dollars(old)} → {dollars(new)}")
-    click.echo("\nWhere it went")
+            ui.echo(f"next request, {state} cache: {dollars(old)} → {dollars(new)}")
+    ui.echo("\nWhere it went")
     places = [(PLACES[place], str(n.messages), ui.tokens(n.tokens)) for place, n in found.places.items()]
     ui.print_table(("MESSAGES OF BEFORE", "COUNT", "TOKENS"), places, {"COUNT", "TOKENS"})
     if found.largest:
-        click.echo("\nThe largest parts (foldmark output shows one)")
+        ui.echo("\nThe largest parts (foldmark output shows one)")
         rows = [
             (p.id, p.tool or KINDS.get(p.kind, p.kind), ui.tokens(p.tokens), ui.tokens(p.tokens_after), PLACES[p.place])
             for p in found.largest
@@ -84,10 +84,10 @@ def _print(found: Report) -> None:
     _print_said("What goes on to hold", found.constraints)
     names = found.names
     paths, symbols = f"{names.paths_named} of {names.paths} paths", f"{names.symbols_named} of {names.symbols} symbols"
-    click.echo(f"\nstill named: {paths}, {symbols}")
+    ui.echo(f"\nstill named: {paths}, {symbols}")
     if names.missing:
-        click.echo(f"  not named any more: {ui.plain(', '.join(names.missing))}")
-    click.echo(f"ids: {len(found.reachable)} readable on demand, {len(found.gone)} gone (--json lists them)")
+        ui.echo(f"  not named any more: {ui.plain(', '.join(names.missing))}")
+    ui.echo(f"ids: {len(found.reachable)} readable on demand, {len(found.gone)} gone (--json lists them)")
 
 
 def _print_bar(side: Side, kinds: list[str]) -> None:
@@ -99,7 +99,7 @@ def _print_said(heading: str, said: list[Said]) -> None:
     if not said:
         return
     whole = sum(s.standing == "verbatim" for s in said)
-    click.echo(f"\n{heading}: {whole} of {len(said)} word for word ({share(whole, len(said))})")
+    ui.echo(f"\n{heading}: {whole} of {len(said)} word for word ({share(whole, len(said))})")
     ui.print_table(
         ("WHERE", "TEXT"),
         [(STANDINGS[s.standing], s.text) for s in sorted(said, key=lambda s: s.standing == "verbatim")[:SHOWN]],

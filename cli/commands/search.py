@@ -31,8 +31,8 @@ def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int
         return
     for hit in result.hits:
         place = f"{hit.id}:{hit.line} ({' '.join(filter(None, (hit.name or hit.kind, hit.where)))})"
-        click.echo(f"{place}  {ui.plain(hit.text)}")
+        ui.echo(ui.plain(f"{place}  {hit.text}"))
     if result.more:
-        click.echo(f"the first {limit}; --limit shows more", err=True)
+        ui.echo(f"the first {limit}; --limit shows more", err=True)
     if not result.hits:
-        click.echo("not found", err=True)
+        ui.echo("not found", err=True)

@@ -41,11 +41,11 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
         ui.print_json(found.model_dump(mode="json"))
         return
     if not found.sessions:
-        click.echo(f"no sessions {'of ' + str(folder) if folder else 'yet'}")
+        ui.echo(f"no sessions {'of ' + str(folder) if folder else 'yet'}")
         return
     print_lines(found.sessions)
     if found.more:
-        click.echo(f"the newest {limit}; --limit 0 shows all", err=True)
+        ui.echo(f"the newest {limit}; --limit 0 shows all", err=True)
 
 
 def print_lines(lines: list[SessionLine]) -> None:

@@ -66,12 +66,12 @@ def command(
         ui.print_json(report.model_dump(mode="json"))
         return
     if report.session.title:
-        click.echo(ui.title(report.session.title))
+        ui.echo(ui.title(report.session.title))
     times = f", {report.repeats} times over" if report.repeats > 1 else ""
-    click.echo(f"{report.session.id}  {report.requests} requests{times}  {report.model}, cache for {report.cache_life}")
-    click.echo(f"compacts at {ui.tokens(report.auto_threshold_tokens)}; fixed part {ui.tokens(report.overhead_tokens)}")
+    ui.echo(f"{report.session.id}  {report.requests} requests{times}  {report.model}, cache for {report.cache_life}")
+    ui.echo(f"compacts at {ui.tokens(report.auto_threshold_tokens)}; fixed part {ui.tokens(report.overhead_tokens)}")
     for tokens in reread_tokens:
-        click.echo(f"\nWith {ui.tokens(tokens)} tokens read again after a compaction")
+        ui.echo(f"\nWith {ui.tokens(tokens)} tokens read again after a compaction")
         _print([r for r in report.results if r.reread_tokens == tokens])
 
 
@@ -95,6 +95,6 @@ def _print(results: Sequence[PolicyResult]) -> None:
     ui.print_table(("POLICY", *figures), rows, figures, shrinks="POLICY")
     most = max(r.input_equivalents for r in results)
     width = max(len(_NAMES[r.policy]) for r in results)
-    click.echo()
+    ui.echo()
     for r in results:
-        click.echo(f"{_NAMES[r.policy]:{width}}  {ui.meter(r.input_equivalents, most, width + 10)} {r.change:+.1%}")
+        ui.echo(f"{_NAMES[r.policy]:{width}}  {ui.meter(r.input_equivalents, most, width + 10)} {r.change:+.1%}")

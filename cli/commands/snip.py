@@ -69,12 +69,12 @@ def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
         return
     before, after = result.tokens_before, result.tokens_after
     count = ui.count(result.count, "message")
-    click.echo(f"{count}, {ui.tokens(before - after)} tokens: from {result.first} to {result.last}")
-    click.echo(f"{ui.tokens(before)} → {ui.tokens(after)} tokens")
+    ui.echo(f"{count}, {ui.tokens(before - after)} tokens: from {result.first} to {result.last}")
+    ui.echo(f"{ui.tokens(before)} → {ui.tokens(after)} tokens")
     for verdict in result.verdicts:
-        click.echo(f"on the prompt cache: {verdict}")
+        ui.echo(f"on the prompt cache: {verdict}")
     if not result.changed:
-        click.echo(f"nothing written: {result.reason}")
+        ui.echo(f"nothing written: {result.reason}")
         return
     show_ways(result.output, result.session_id, result.source.format, claude_dir)
 
@@ -84,7 +84,7 @@ def _show_proposals(found: SnipProposals, as_json: bool) -> None:
         ui.print_json(found.model_dump(mode="json"))
         return
     if not found.proposals:
-        click.echo(f"nothing to propose: {found.reason}")
+        ui.echo(f"nothing to propose: {found.reason}")
         return
     rows = [
         (p.from_id, p.to_id, str(p.messages), ui.tokens(p.tokens), when_it_pays(p.pays_after), ", ".join(p.reasons))

@@ -25,6 +25,6 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
         ui.print_json(result.model_dump(mode="json"))
     elif result.removed:
         source = "was standard input" if result.source == options.STDIN else f"is as it was: {result.source}"
-        click.echo(f"removed: {result.path}\nits source {source}")
+        ui.echo(f"removed: {result.path}\nits source {source}")
     else:
-        click.echo(f"taken back: {result.op} of {result.path}")
+        ui.echo(f"taken back: {result.op} of {result.path}")

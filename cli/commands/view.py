@@ -49,12 +49,12 @@ def command(ctx: click.Context, session: str, client: str, pick: str, as_json: b
 
 def _print(result: ViewResult) -> None:
     for message in result.messages:
-        click.secho(f"── {message['role']} ", fg="cyan" if message["role"] == "user" else "green", bold=True)
+        click.secho(f"── {ui.plain(message['role'])} ", fg="cyan" if message["role"] == "user" else "green", bold=True)
         for block in message["content"]:
-            click.echo(_shown(block))
-        click.echo()
+            ui.echo(_shown(block))
+        ui.echo()
     for line in result.report:
-        click.echo(ui.plain(line), err=True)
+        ui.echo(ui.plain(line), err=True)
 
 
 def _shown(block: dict[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import click
@@ -48,6 +49,17 @@ def test_ages_have_one_unit(seconds: float, text: str) -> None:
 
 def test_nothing_in_a_transcript_steers_the_terminal() -> None:
     assert ui.plain("a\x1b]0;title\x07b\r\n\u202ec\x9b") == "a ]0;title b c "
+
+
+def test_what_is_printed_is_clean_line_by_line_and_json_says_it_in_escapes(capsys: pytest.CaptureFixture[str]) -> None:
+    ui.echo("written: /srv/a\x1b]0;t\x07\n\tb\u2028\u061cc\x9b")
+    ui.echo("error: \x1b[8m", err=True)
+    assert capsys.readouterr() == ("written: /srv/a ]0;t \n    b c \n", "error:  [8m\n")
+
+    ui.print_json({"a\x1b": "\x9b2J\x7f\u202e\u2029ä"})
+    out = capsys.readouterr().out
+    assert out == '{"a\\u001b": "\\u009b2J\\u007f\\u202e\\u2029ä"}\n'
+    assert json.loads(out) == {"a\x1b": "\x9b2J\x7f\u202e\u2029ä"}
 
 
 def test_a_piped_table_is_aligned_text(capsys: pytest.CaptureFixture[str]) -> None:
