@@ -22,6 +22,8 @@ from statistics import mean, median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import msgspec
+
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, LedgerItem, items_of, measure
 from core.context.tokens.models import SYNTHETIC, lookup
 from core.context.view import messages_of
@@ -41,7 +43,9 @@ def projections(log: Log) -> Iterator[list[LedgerItem]]:
         offsets = {entry.uuid: entry.offset for entry in part.entries}
         first = next((i for i, m in enumerate(messages) if m.usage and offsets[m.uuid] >= begin), len(messages))
         items = items_of(messages)
-        yield [replace(item, usage=item.usage if at >= first else None) for at, item in enumerate(items)]
+        yield [
+            msgspec.structs.replace(item, usage=item.usage if at >= first else None) for at, item in enumerate(items)
+        ]
 
 
 def requests(items: Sequence[LedgerItem]) -> list[int]:
@@ -66,7 +70,7 @@ def anchored_errors(items: Sequence[LedgerItem]) -> list[float]:
 def cold_sizes(items: Sequence[LedgerItem]) -> list[tuple[int, int]]:
     """For each request, the estimate of its messages alone, and its real prompt."""
     places = requests(items)
-    bare = [replace(item, usage=None) for item in items]
+    bare = [msgspec.structs.replace(item, usage=None) for item in items]
     sizes = measure(bare, lookup(items[places[0]].model), 0).item_tokens if places else ()
     return [(sum(sizes[:at]), prompt(items[at])) for at in places]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -78,6 +79,8 @@ def foldmark(ctx: click.Context, as_json: bool) -> None:
 
 def run(args: Sequence[str]) -> int:
     """Run the command line and return its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    # A command is short: with its default threshold the collector walks all rows of a large file again and again.
+    gc.set_threshold(100_000, 50, 50)
     for stream in (sys.stdout, sys.stderr):
         # What transcripts hold is printed whatever the locale; a lone surrogate as its escape, which JSON reads too.
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]

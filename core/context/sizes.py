@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -22,8 +22,7 @@ from core.transcript.outline import outline_blocks
 from core.transcript.reader import Log
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, gc=False):
     """One row, or one message of a foreign format, as far as its size goes."""
 
     uuid: str
@@ -50,7 +49,7 @@ def parts_of_messages(
 ) -> list[Part]:
     """The parts of decoded messages; `stale` and `projected` are the ids of those whose usage is (see `LedgerItem`)."""
     return [
-        Part(m.uuid, m.kind, replace(item, stale=m.uuid in stale, projected=m.uuid in projected))
+        Part(m.uuid, m.kind, msgspec.structs.replace(item, stale=m.uuid in stale, projected=m.uuid in projected))
         for m, item in zip(messages, items_of(messages), strict=True)
     ]
 

@@ -134,14 +134,18 @@ def _by_kind(parts: Sequence[Part], size: ContextSize) -> dict[str, int]:
     """Tokens by what a part is; a response's by its blocks, in proportion to their characters."""
     total: Counter[str] = Counter({"system": size.overhead_tokens})
     for part, tokens in zip(parts, size.item_tokens, strict=True):
-        if part.kind == "response":
-            total.update(_split(part, tokens))
-        else:
+        if part.kind != "response":
             total[part.kind] += tokens
+            continue
+        for kind, share in _split(part, tokens).items():
+            total[kind] += share
     return _descending(total)
 
 
 def _split(part: Part, tokens: int) -> dict[str, int]:
+    outlines = part.item.outlines
+    if len(outlines) == 1:
+        return {outlines[0].kind: tokens}
     chars = Counter[str]()
     for outline in part.item.outlines:
         chars[outline.kind] += max(1, outline.chars)

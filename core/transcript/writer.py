@@ -18,8 +18,6 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-import filelock
-
 from core.errors import Changed, InputError, Locked, WriteFailed
 from core.transcript.live import FileState
 
@@ -154,6 +152,8 @@ def locked(path: Path, lock_dir: Path, timeout_s: float = 10.0) -> Iterator[None
     The system drops the lock of a process that dies.  Raises Locked when the lock is held for longer than
     `timeout_s`, and WriteFailed when the lock cannot be made.
     """
+    import filelock  # brings asyncio along: only those who write pay for it
+
     name = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     holder = lock_dir / f"{name}.pid"
     make_private(lock_dir)
@@ -171,6 +171,38 @@ def locked(path: Path, lock_dir: Path, timeout_s: float = 10.0) -> Iterator[None
         with contextlib.suppress(OSError):
             holder.unlink()
         lock.release()
+
+
+@contextlib.contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Make a folder (see `make_private`) and hold it: whoever holds it too waits until it is let go.
+
+    The lock is one on the folder itself, so it needs no file and no agreement on a place; a disk without locks holds
+    nothing.  Raises WriteFailed, also for a link in the folder's place.
+    """
+    fd = None
+    while fd is None:
+        make_private(folder)
+        with _failing(folder), contextlib.suppress(FileNotFoundError):  # removed meanwhile, by who held it before
+            fd = _hold(folder)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def _hold(folder: Path) -> int | None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        if os.path.samestat(os.fstat(fd), os.stat(folder)):
+            return fd
+    except BaseException:
+        os.close(fd)
+        raise
+    os.close(fd)  # another folder of that name, made meanwhile
+    return None
 
 
 def _held_by(holder: Path) -> str:
@@ -240,7 +272,7 @@ def _sweep(folder: Path) -> None:
     """Removes what killed processes left: temporary files that nobody holds a lock on."""
     for temp in folder.glob(f"{_TEMP_PREFIX}*{_TEMP_SUFFIX}"):
         with contextlib.suppress(OSError):
-            fd = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            fd = os.open(temp, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.unlink(temp)

@@ -33,8 +33,7 @@ TAIL_MARGIN, TOTAL_MARGIN, ESTIMATE_MARGIN = 0.02, 0.01, 0.15
 """Share of the tail, of an anchored total and of a wholly estimated one that a figure may be off by."""
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerItem:
+class LedgerItem(msgspec.Struct, frozen=True, gc=False):
     """One message, or one row of a response: what it holds and what the API said about it."""
 
     outlines: tuple[BlockOutline, ...]

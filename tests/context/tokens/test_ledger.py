@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,7 +145,7 @@ def test_a_request_of_before_a_fall_that_was_larger_says_nothing_about_the_overh
 
 
 def test_projected_usage_makes_an_estimate_until_a_request_was_charged() -> None:
-    written = replace(response(30_000, 300, 1_000), projected=True)
+    written = msgspec.structs.replace(response(30_000, 300, 1_000), projected=True)
     items = [said(400), written, said(200)]
     size = measure(items, MODEL)
 
