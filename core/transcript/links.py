@@ -78,10 +78,11 @@ def _linked(tree: Tree, log: Log, dropped: frozenset[str], kept: Sequence[str] =
     tree.places = places = {row.uuid: i for i, row in enumerate(tree.rows)}
     tree.kept = [places[uuid] for uuid in kept]
     tree.parent = [places.get(row.parent) for row in tree.rows]
+    kept_places = frozenset(tree.kept)
     unknown = [i for i, at in enumerate(tree.parent) if at is None and tree.rows[i].parent]
     for i in unknown:
         row = tree.rows[i]
-        if i == 0 or i == tree.boundary or row.is_boundary or i in tree.kept:
+        if i == 0 or i == tree.boundary or row.is_boundary or i in kept_places:
             continue
         if row.parent in dropped:
             tree.parent[i] = tree.kept[-1]

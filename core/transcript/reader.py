@@ -260,12 +260,14 @@ class _Backwards:
 
 
 def kept_uuids(boundary: dict[str, JSON]) -> list[str]:
-    """The ids of the rows that a boundary keeps, in order; of a mere segment its first and its last."""
+    """The ids of the rows that a boundary keeps, each once, in order; of a mere segment its first and its last."""
     metadata = boundary.get("compactMetadata")
     if not isinstance(metadata, dict):
         return []
     named, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
     listed = named.get("uuids") if isinstance(named, dict) else None
-    if not isinstance(listed, list):
-        listed = [segment.get("headUuid"), segment.get("tailUuid")] if isinstance(segment, dict) else []
-    return [uuid for uuid in listed if isinstance(uuid, str)]
+    if isinstance(listed, list):
+        return list(dict.fromkeys(uuid for uuid in listed if isinstance(uuid, str)))
+    ends = [segment.get("headUuid"), segment.get("tailUuid")] if isinstance(segment, dict) else []
+    named_ends = [uuid for uuid in ends if isinstance(uuid, str)]
+    return named_ends if len(named_ends) == len(ends) else []

@@ -325,6 +325,17 @@ def test_a_summary_from_here_on_follows_the_rows_that_it_keeps(tmp_path: Path) -
     ]  # fmt: skip
 
 
+def test_a_row_that_a_boundary_keeps_twice_is_kept_once(tmp_path: Path) -> None:
+    transcript = started()
+    one, answer = transcript.uuids()[:2]
+    boundary = transcript.boundary()
+    kept: list[JSON] = [one, answer, one, answer]
+    transcript.rows[-1]["compactMetadata"] = {"preservedMessages": {"anchorUuid": boundary, "uuids": kept}}
+    transcript.summary()
+
+    assert texts(written(tmp_path, transcript.data())) == ["one", "about one", "Summary of what was."]
+
+
 def test_rows_repeated_behind_a_boundary_stand_there_whatever_hung_off_the_old_ones(tmp_path: Path) -> None:
     transcript = started()
     kept = transcript.tip
@@ -341,6 +352,8 @@ ODD_METADATA: list[JSON] = [
     {"preservedMessages": 1},
     {"preservedSegment": {}},
     {"preservedMessages": {"uuids": [1]}},
+    {"preservedSegment": {"headUuid": "u1", "tailUuid": 5}},
+    {"preservedSegment": {"tailUuid": "u1"}},
 ]
 
 
