@@ -87,6 +87,12 @@ def is_media(item: JSON) -> bool:
     return isinstance(item, dict) and item.get("type") in ("image", "document")
 
 
+def call_id(block: Block) -> str:
+    """The id that a call and its result share, of either; "" for one that is no text: it pairs with nothing."""
+    value = block.get("id" if block.get("type") == "tool_use" else "tool_use_id")
+    return value if isinstance(value, str) else ""
+
+
 def tool_uses(message: Message) -> list[Block]:
     """The tool calls of a response, in order."""
     return [b for b in message.content if b.get("type") == "tool_use"]

@@ -6,6 +6,7 @@ folder are read, never secrets and binaries, and never more than the limits allo
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from stat import S_ISREG
 
-from core.model import Message, tool_results, tool_uses
+from core.model import Message, call_id, tool_results, tool_uses
 from core.redact.text import redact
 
 _CHARS_PER_TOKEN = 3
@@ -26,10 +27,22 @@ _TOOLS = {
     "NotebookEdit": "notebook_path",
 }
 _SECRET = re.compile(
-    r"(^|/)(\.env(rc|\..*)?|\.pgpass|\.htpasswd|\.netrc|\.npmrc|\.pypirc|\.git-credentials|credentials(\..*)?|secrets?(\..*)?|id_(rsa|dsa|ecdsa|ed25519)"
-    r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg))$|(^|/)\.(ssh|aws|gnupg|kube|docker)/",
+    r"(^|/)(\.env(rc|[._-][^/]*)?|\.pgpass|\.my\.cnf|\.htpasswd|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.dockercfg"
+    r"|[^/]*kubeconfig|\.vault-token|\.?(credentials?|secrets?)(\.[^/]*)?|auth\.json|id_(rsa|dsa|ecdsa|ed25519)([._-][^/]*)?"
+    r"|\.?\w*_history|\.history|\.\w*hi?st|[^/]*\.(env|tfvars|tfvars\.json|pem|key|p12|pfx|ppk|jks|keystore|kdbx|asc|gpg))$"
+    r"|(^|/)(\.(ssh|aws|azure|gnupg|kube|docker|env|secrets?)|secrets?|\.config/(gh|gcloud))/",
     re.IGNORECASE,
 )
+_SECRET_WORD = re.compile(
+    r"(^|[/._-])(secrets?|passwords?|passwd|credentials?|tokens?|api[_-]?keys?|service[_-]?account[^/.]*)([._-][^/]*)?"
+    r"\.(json5?|ya?ml|toml|ini|cfg|conf|cnf|properties|txt|csv|xml|env)$",
+    re.IGNORECASE,
+)
+"""In the name of a file that holds settings or plain text; in that of a program or a page it is a subject."""
+_OF_THE_SYSTEM = ("/proc", "/sys", "/dev")
+"""What stands in files there is no file's content: reading can block, empty a queue, or tell what other programs do."""
+_PATH_CHARS = 4_096
+"""PATH_MAX: no longer one can be opened."""
 _MOST_BYTES_A_CHAR = 4
 _CLOCK_S = 1
 """How far the clock of a disk and that of a transcript, which counts milliseconds, may be apart."""
@@ -68,7 +81,7 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
     Deleted, binary, secret and oversized files are named, with the reason, instead of their content.
     """
     root = Path(cwd)
-    if not cwd or not root.is_dir() or _too_wide(root.resolve(), limits.home):
+    if not _is_project(root, limits.home):
         return []
     done = {_inside(root, use.path) for use in _uses(kept)}
     out: list[Restored] = []
@@ -88,21 +101,31 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
     return out
 
 
-def _too_wide(root: Path, home: Path | None) -> bool:
-    """Whether a folder is no project: the root of the system, the home folder, or one above it."""
-    return root == root.parent or (home is not None and home.resolve().is_relative_to(root))
+def _is_project(root: Path, home: Path | None) -> bool:
+    """Whether a folder is here and may be one of a project: not the system's, nor the home folder or one above it."""
+    try:
+        if not root.is_absolute() or not root.is_dir():
+            return False
+        real = root.resolve()
+    except (OSError, ValueError, RuntimeError):  # too long, not ours to look into, no path at all
+        return False
+    return (
+        real != real.parent
+        and not any(real.is_relative_to(folder) for folder in _OF_THE_SYSTEM)
+        and not (home is not None and home.resolve().is_relative_to(real))
+    )
 
 
 def _uses(messages: Sequence[Message]) -> list[_Use]:
     """The last use of each file, newest first, at the time when it was over."""
-    ended = {b.get("tool_use_id"): m.timestamp for m in messages for b in tool_results(m)}
+    ended = {call_id(b): m.timestamp for m in messages for b in tool_results(m)}
     seen: dict[str, _Use] = {}
     for message in reversed(messages):
         for block in reversed(tool_uses(message)):
             given = block.get("input")
             path = given.get(_TOOLS.get(str(block.get("name")), "")) if isinstance(given, dict) else None
-            if isinstance(path, str) and path and "\0" not in path:
-                seen.setdefault(path, _Use(path, ended.get(block.get("id"), message.timestamp)))
+            if isinstance(path, str) and 0 < len(path) <= _PATH_CHARS and "\0" not in path:
+                seen.setdefault(path, _Use(path, ended.get(call_id(block), message.timestamp)))
     return list(seen.values())
 
 
@@ -116,14 +139,14 @@ def _inside(root: Path, path: str) -> Path | None:
 
 
 def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
-    if _SECRET.search(path.as_posix()) or _SECRET.search(use.path):
+    if any(rule.search(name) for rule in (_SECRET, _SECRET_WORD) for name in (path.as_posix(), use.path)):
         return _named(use.path, "not shown: it may hold secrets; read it only if the task needs it")
     try:
         state = path.stat()
         if not S_ISREG(state.st_mode):
             return _named(use.path, "no ordinary file, not shown")
-        with path.open("rb") as file:
-            head = file.read(room_chars * _MOST_BYTES_A_CHAR)
+        with open(path, "rb", opener=_without_waiting) as file:
+            head = file.read(room_chars * _MOST_BYTES_A_CHAR) or b""
     except FileNotFoundError:
         return _named(use.path, "deleted since it was last used")
     except OSError as error:
@@ -142,6 +165,11 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
     room = max(0, room_chars - (len(whole) - len(text)) - len(note))
     cut = text[:room].rpartition("\n")[0] or text[:room]
     return Restored(use.path, _framed(f"{use.path} ({age}):\n{cut}{note}"), bool(cut))
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file that may have become a pipe since it was looked at."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _named(path: str, reason: str) -> Restored:

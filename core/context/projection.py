@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from core.model import JSON, Block, Message, is_media, tool_results
+from core.model import JSON, Block, Message, call_id, is_media, tool_results
 from core.transcript.blob import media_blob
 
 Reason: TypeAlias = Literal["budget", "cleared", "unchanged"]
@@ -241,7 +241,7 @@ def project(messages: Sequence[Message], state: State) -> Projected:
 
 def _decided_after(message: Message, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> float:
     """How many responses there were when the message was changed: what they thought is bound to what it was before."""
-    calls = [str(b.get("tool_use_id")) for b in tool_results(message)]
+    calls = [call_id(b) for b in tool_results(message)]
     decided = [replaced[call].at_request for call in calls if call in replaced]
     known = all(decided) and not any(owner in media for owner in (message.uuid, *calls))
     return max(decided) if known else math.inf
@@ -280,7 +280,7 @@ def _holding(messages: Sequence[Message], state: State, stands_in: Mapping[str, 
     """The replacements that hold: where the result that one points to is gone, the content comes back."""
     if not any(r.leans_on for r in state.replaced.values()):
         return state.replaced
-    there = {b.get("tool_use_id") for m in messages if m.uuid not in stands_in for b in tool_results(m)}
+    there = {call_id(b) for m in messages if m.uuid not in stands_in for b in tool_results(m)}
     whole = there - state.replaced.keys() - state.cleared_on_server
     return {call: r for call, r in state.replaced.items() if not r.leans_on or r.leans_on in whole}
 
@@ -295,7 +295,7 @@ def _replaced(message: Message, replaced: Mapping[str, Replaced], media: Mapping
 
 
 def _new_result(block: Block, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> Block:
-    call = str(block.get("tool_use_id"))
+    call = call_id(block)
     content, decision, notes = block.get("content"), replaced.get(call), media.get(call, _NO_NOTES)
     new: JSON = list[JSON](_noted(content, notes)) if isinstance(content, list) else content
     if decision is not None and isinstance(new, list):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.model import Message, tool_results, tool_uses
+from core.model import Message, call_id, tool_results, tool_uses
 
 
 def cut_points(messages: Sequence[Message]) -> list[int]:
@@ -22,14 +22,14 @@ def closed_points(messages: Sequence[Message]) -> list[int]:
 
     A call that has no result at all (the session was killed) opens no pair.
     """
-    answered = {b.get("tool_use_id") for m in messages for b in tool_results(m)}
-    open_calls: set[object] = set()
+    answered = {call_id(b) for m in messages for b in tool_results(m)} - {""}
+    open_calls: set[str] = set()
     points = []
     for i, message in enumerate(messages):
         if not open_calls:
             points.append(i)
-        open_calls.update(b.get("id") for b in tool_uses(message) if b.get("id") in answered)
-        open_calls.difference_update(b.get("tool_use_id") for b in tool_results(message))
+        open_calls.update(call_id(b) for b in tool_uses(message) if call_id(b) in answered)
+        open_calls.difference_update(call_id(b) for b in tool_results(message))
     return [*points, len(messages)]
 
 

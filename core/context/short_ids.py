@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from core.errors import IdNotFound
-from core.model import Message, tool_results, tool_uses
+from core.model import Message, call_id, tool_results, tool_uses
 
 LENGTH = 6
 """Of 32 letters each: among 10,000 messages one pair in twenty sessions collides, and then the later one is longer."""
@@ -36,9 +36,8 @@ class ShortIds:
             taken[free] = uuid
         longer: dict[str, str] = {}
         for message in messages:
-            calls = [*(b.get("id") for b in tool_uses(message)), *(b.get("tool_use_id") for b in tool_results(message))]
-            for call in calls:
-                longer.setdefault(str(call), message.uuid)
+            for block in (*tool_uses(message), *tool_results(message)):
+                longer.setdefault(call_id(block) or message.uuid, message.uuid)
             for uuid in message.uuids:
                 longer[uuid] = message.uuid
         return cls(short, longer | taken)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from core.context.dialect import NEWEST, Dialect
-from core.model import JSON, Block, Kind, Message, Role, tool_results
+from core.model import JSON, Block, Kind, Message, Role, call_id, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.reader import Log
@@ -28,7 +28,7 @@ def messages_of(log: Log, chain: Chain, dialect: Dialect = NEWEST) -> tuple[Mess
 
     Thinking without a signature is left out: the API refuses it.
     """
-    out: list[Message] = []
+    parts: list[list[Message]] = []
     place: dict[str, int] = {}
     loaded: set[str] = set()
     for entry in _in_sending_order(chain.entries) if dialect.results_in_file_order else chain.entries:
@@ -41,11 +41,12 @@ def messages_of(log: Log, chain: Chain, dialect: Dialect = NEWEST) -> tuple[Mess
             continue
         at = place.get(message.response_id) if message.response_id else None
         if at is not None:
-            out[at] = _joined(out[at], message)
+            parts[at].append(message)
             continue
         if message.response_id:
-            place[message.response_id] = len(out)
-        out.append(message)
+            place[message.response_id] = len(parts)
+        parts.append([message])
+    out = [_joined(rows) if len(rows) > 1 else rows[0] for rows in parts]
     if loaded and dialect.checks_tool_references:
         out = [_with_known_references(m, loaded) for m in out]
     return tuple(out)
@@ -183,10 +184,15 @@ def _blocks(content: JSON) -> tuple[Block, ...]:
     return ()
 
 
-def _joined(a: Message, b: Message) -> Message:
-    usage = b.usage if b.usage and b.usage.total_tokens else a.usage
-    return Message(
-        a.role, a.kind, a.content + b.content, a.uuids + b.uuids, a.response_id, a.model or b.model, usage, b.timestamp
+def _joined(rows: Sequence[Message]) -> Message:
+    """One response of its rows; of their figures the last one that counts anything."""
+    return replace(
+        rows[0],
+        content=tuple(b for row in rows for b in row.content),
+        uuids=tuple(uuid for row in rows for uuid in row.uuids),
+        model=next((row.model for row in rows if row.model), ""),
+        usage=next((r.usage for r in reversed(rows) if r.usage and r.usage.total_tokens), rows[0].usage),
+        timestamp=rows[-1].timestamp,
     )
 
 
@@ -212,7 +218,7 @@ def api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list
 def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Role, list[Block]]]:
     results: dict[str, Block] = {}
     for block in (b for m in messages for b in tool_results(m)):
-        results.setdefault(str(block.get("tool_use_id")), block)
+        results.setdefault(call_id(block), block)
     place = {call: n for n, call in enumerate(results)}
     open_at = _open_end(messages) if dialect.completes_last_call else None
     used: set[str] = set()
@@ -223,10 +229,10 @@ def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Rol
         blocks: list[Block] = []
         answers: dict[str, Block] = {}
         for block in filter(_worth, message.content):
-            call = str(block.get("id")) if block.get("type") == "tool_use" else ""
-            if call and (call in used or (call not in results and i != open_at)):
-                continue
-            if call:
+            if block.get("type") == "tool_use":
+                call = call_id(block)
+                if not call or call in used or (call not in results and i != open_at):
+                    continue
                 used.add(call)
                 answers[call] = results.get(call) or _interrupted(call)
             blocks.append(block)

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from core.model import Block, Message, block_text, tool_results, tool_uses
+from core.model import Block, Message, block_text, call_id, tool_results, tool_uses
 from core.redact.values import redact_messages
 from core.report.data import NameCoverage, PartLine, Place, PlaceCount, Said, Standing
 from core.summarizers.extractive.names import names_in
@@ -41,7 +41,7 @@ class Pair:
     @property
     def ids(self) -> tuple[str, ...]:
         """What it is found by: a result by its call, anything else by its row."""
-        calls = tuple(str(block.get("tool_use_id")) for block in tool_results(self.before))
+        calls = tuple(call_id(block) for block in tool_results(self.before))
         return calls or self.before.uuids
 
 
@@ -64,7 +64,7 @@ class Comparison:
     def _pair(self, i: int, at: int | None) -> Pair:
         message, tokens = self.before[i], self.before_tokens[i]
         if at is None:
-            ids = (*message.uuids, *(str(b.get("tool_use_id")) for b in tool_results(message)))
+            ids = (*message.uuids, *(call_id(b) for b in tool_results(message)))
             readable = not message.content or any(ident in self.readable for ident in ids)
             return Pair(message, None, tokens, 0, "stored" if readable else "gone")
         kept = _content(message) == _content(self.after[at])
@@ -82,7 +82,7 @@ class Comparison:
 
     def largest(self) -> list[PartLine]:
         """The largest messages of before, and where they went."""
-        names = {str(b.get("id")): str(b.get("name")) for m in self.before for b in tool_uses(m)}
+        names = {call_id(b): str(b.get("name")) for m in self.before for b in tool_uses(m)}
         ranked = sorted((p for p in self.pairs if p.tokens), key=lambda p: -p.tokens)[:LARGEST]
         return [
             PartLine(

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from core.context.view import messages_of
 from core.errors import FoldmarkError, IdNotFound, WrongPattern
-from core.model import JSON, Block, Message, block_text
+from core.model import JSON, Block, Message, block_text, call_id
 from core.service.session import Result, Session, SessionRef, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
@@ -262,7 +262,7 @@ def _of_conversation(session: Session) -> Iterator[Item]:
 def _of_message(message: Message, where: Where) -> Iterator[Item]:
     for block in message.content:
         if block.get("type") == "tool_result":
-            call = str(block.get("tool_use_id"))
+            call = call_id(block)
             yield Item(call, "result", "", where, lambda b=block: block_text(b), message=message.uuid)  # type: ignore[misc]
     yield Item(message.uuid, message.kind, "", where, lambda: "\n".join(map(_shown, message.content)))
 

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 from core.context.projection import MediaReplaced
-from core.model import Block, Message, is_media
+from core.model import Block, Message, call_id, is_media
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.transcript.blob import Blob, media_blob
@@ -124,7 +124,7 @@ def _items(view: Sequence[Message]) -> Iterator[_Item]:
             continue
         for block in message.content:
             held = block.get("content") if block.get("type") == "tool_result" else [block]
-            owner = str(block.get("tool_use_id")) if block.get("type") == "tool_result" else message.uuid
+            owner = call_id(block) if block.get("type") == "tool_result" else message.uuid
             for item in held if isinstance(held, list) else []:
                 if isinstance(item, dict) and is_media(item):
                     yield _Item(at, message, owner, item, media_blob(item))

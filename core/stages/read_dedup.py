@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core.context.projection import Replaced
-from core.model import Block, Message, tool_results, tool_uses
+from core.model import Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, tool_results_of
@@ -86,13 +86,13 @@ class ReadDedup:
     def _pairs(self, scene: Scene, view: tuple[Message, ...]) -> Iterator[_Pair]:
         decided = scene.state.cleared_on_server.union(scene.state.replaced)
         results = {r.id: r for r in tool_results_of(view) if r.id not in decided}
-        calls = {str(call.get("id")): call for message in view for call in tool_uses(message)}
+        calls = {call_id(call): call for message in view for call in tool_uses(message)}
         known = _Known()
         for message in view:
             for call in tool_uses(message):
                 self._forget(known, call)
             for block in tool_results(message):
-                ident = str(block.get("tool_use_id"))
+                ident = call_id(block)
                 call, result = calls.get(ident, {}), results.get(ident)
                 self._forget(known, call)
                 if result is None or not self._is_text_read(result):

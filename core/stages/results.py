@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from core.model import JSON, Block, Message, block_text, tool_results, tool_uses
+from core.model import JSON, Block, Message, block_text, call_id, tool_results, tool_uses
 
 _INSTRUCTIONS = re.compile(
     r"(^|[/\\])((CLAUDE|CLAUDE\.local|AGENTS|GEMINI|SKILL)\.md|\.claude[/\\](rules|skills|commands|agents)[/\\].*"
@@ -63,7 +63,7 @@ def tool_results_of(messages: Sequence[Message], hollow: Collection[str] = ()) -
     found: list[ToolResult] = []
     for at in range(len(messages) - 1, -1, -1):
         for block in reversed(tool_results(messages[at])):
-            ident = str(block.get("tool_use_id"))
+            ident = call_id(block)
             call = calls.get(ident, _UNKNOWN)
             result = _result(block, ident, call, at, repeated)
             found.append(result)
@@ -90,7 +90,7 @@ def _calls(messages: Sequence[Message]) -> dict[str, _Call]:
             continue
         number += 1
         for block in tool_uses(message):
-            found.setdefault(str(block.get("id")), _call(block, number))
+            found.setdefault(call_id(block), _call(block, number))
     return found
 
 

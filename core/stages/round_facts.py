@@ -9,7 +9,7 @@ from itertools import groupby
 
 import msgspec
 
-from core.model import JSON, Block, Message, tool_results, tool_uses
+from core.model import JSON, Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.results import tool_results_of
 from core.summarizers.extractive.commands import exit_code, normal
@@ -96,7 +96,7 @@ def facts_of(
     """The facts of the groups that lie at `spans` (begin, end), in order."""
     rounds: list[RoundFacts] = []
     deeds: list[_Deed] = []
-    results = {str(b.get("tool_use_id")): b for m in messages for b in tool_results(m)}
+    results = {call_id(b): b for m in messages for b in tool_results(m)}
     for begin, end in spans:
         talk = scan(messages[begin:end])
         kept = [i for i in range(begin, end) if messages[i].kind in ("response", "results")]
@@ -119,7 +119,7 @@ def _deeds(
 ) -> Iterator[_Deed]:
     blocks = [b for m in messages if m.role == "assistant" for b in tool_uses(m)]
     for call, block in zip(talk.calls, blocks, strict=True):
-        ident = str(block.get("id"))
+        ident = call_id(block)
         result = results.get(ident)
         yield _Deed(at, call, ident, scene.block_tokens([result]) if result else 0, scene.block_tokens([block]))
 

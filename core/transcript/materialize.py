@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from core.model import JSON, Block, Message, tool_results
+from core.model import JSON, Block, Message, call_id, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.note import END_TYPE, KEY, Note
@@ -102,7 +102,7 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
     assert leaf is not None  # nothing is compacted of an empty chain
     last = log.row(leaf)
     envelope = {k: last[k] for k in _ENVELOPE if k in last}
-    answered = frozenset(str(b.get("tool_use_id")) for m in plan.kept for b in tool_results(m))
+    answered = frozenset(call_id(b) for m in plan.kept for b in tool_results(m))
     writer = _Writer(log, plan, envelope, _place(plan, last), answered)
     front = list(_front(writer, leaf))
     anchor = writer.parent
@@ -233,8 +233,8 @@ def _stays(writer: _Writer, block: Block) -> bool:
     if block.get("type") in ("thinking", "redacted_thinking"):
         return False
     if block.get("type") == "tool_use":
-        call = str(block.get("id"))
-        if call in writer.calls or not (writer.plan.in_place or call in writer.answered):
+        call = call_id(block)
+        if not call or call in writer.calls or not (writer.plan.in_place or call in writer.answered):
             return False
         writer.calls.add(call)
     return block.get("type") != "text" or bool(str(block.get("text") or "").strip())
@@ -246,7 +246,7 @@ def _user_row(writer: _Writer, row: dict[str, JSON], message: Message) -> dict[s
     blocks: list[JSON] = []
     for block in message.content:
         if block.get("type") == "tool_result":
-            call = str(block.get("tool_use_id"))
+            call = call_id(block)
             if call not in writer.calls or call in writer.results:
                 continue
             writer.results.add(call)
@@ -270,9 +270,9 @@ def _user_row(writer: _Writer, row: dict[str, JSON], message: Message) -> dict[s
 def _are_replaced(blocks: list[JSON], old: JSON) -> bool:
     """Whether one of the results has another content than in the old message."""
     content = old.get("content") if isinstance(old, dict) else None
-    before = {str(b.get("tool_use_id")): b.get("content") for b in _blocks(content)}
+    before = {call_id(b): b.get("content") for b in _blocks(content)}
     results = [b for b in _blocks(blocks) if b.get("type") == "tool_result"]
-    return any(b.get("content") != before.get(str(b.get("tool_use_id"))) for b in results)
+    return any(b.get("content") != before.get(call_id(b)) for b in results)
 
 
 def _blocks(content: JSON) -> list[Block]:

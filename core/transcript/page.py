@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from core.model import JSON, Block, Message, tool_uses
+from core.model import JSON, Block, Message, call_id, tool_uses
 from core.transcript.blob import Blob, json_bytes, media_blob, utf8
 
 _INPUT_CHARS = 100
@@ -108,7 +108,7 @@ def render(file: str, header: str, messages: Sequence[Message], ident: str = "")
     """
     page = Page(file)
     page.put(header.rstrip("\n"))
-    calls = {str(call.get("id")): call for message in messages for call in tool_uses(message)}
+    calls = {call_id(call): call for message in messages for call in tool_uses(message)}
     with page.body(ident, "page"):
         for number, message in enumerate(messages, 1):
             _put_message(page, number, message, calls)

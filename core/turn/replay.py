@@ -17,7 +17,7 @@ from core.context.projection import Projected, State, project
 from core.context.tokens.cost import CacheLife, request_cost
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.models import Model, Prices
-from core.model import Block, Message, Usage, tool_results
+from core.model import Block, Message, Usage, call_id, tool_results
 from core.stages.base import Scene, Stage
 from core.stages.verdict import AFTER_COMPACTION_TOKENS, LIFE, REREAD_TOKENS, SUMMARY_TOKENS, time_of
 from core.transcript.outline import outline_blocks
@@ -112,7 +112,7 @@ class Sizes:
         self._known = {id(b): self._estimated(b) for m in history.messages for b in m.content}
         self._replaced: dict[tuple[str, str], float] = {}
         self._results = {
-            str(b.get("tool_use_id")): (m.uuid, max(0, round(self._known[id(b)]) - CLEARED_TOKENS))
+            call_id(b): (m.uuid, max(0, round(self._known[id(b)]) - CLEARED_TOKENS))
             for m in history.messages
             for b in tool_results(m)
         }

@@ -15,7 +15,7 @@ from core.context.projection import CacheEdited, State
 from core.context.tokens.cost import CacheLife
 from core.context.view import api_messages
 from core.errors import InputError
-from core.model import JSON, Block, Message, tool_results, tool_uses
+from core.model import JSON, Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.microcompact import Form
 from core.stages.results import tool_results_of
@@ -122,7 +122,7 @@ def _pinned(messages: Sequence[Message], state: State) -> list[Message]:
     """Every result can be referred to, from its first sending on; each edit stays where it was made."""
     edits: dict[int, list[Block]] = {}
     for edit in state.cache_edits:
-        there = [i for i, m in enumerate(messages) if any(b.get("tool_use_id") in edit.ids for b in tool_results(m))]
+        there = [i for i, m in enumerate(messages) if any(call_id(b) in edit.ids for b in tool_results(m))]
         if there:
             edits.setdefault(_home(messages, edit, there[-1]), []).append(_cache_edit(edit, messages))
     return [
@@ -136,7 +136,7 @@ def _home(messages: Sequence[Message], edit: CacheEdited, newest: int) -> int:
 
 
 def _cache_edit(edit: CacheEdited, messages: Sequence[Message]) -> Block:
-    there = {b.get("tool_use_id") for m in messages for b in tool_results(m)}
+    there = {call_id(b) for m in messages for b in tool_results(m)}
     return {
         "type": "cache_edits",
         "edits": [{"type": "delete", "cache_reference": ident} for ident in edit.ids if ident in there],
@@ -144,7 +144,7 @@ def _cache_edit(edit: CacheEdited, messages: Sequence[Message]) -> Block:
 
 
 def _referable(block: Block) -> Block:
-    return {**block, "cache_reference": block.get("tool_use_id")} if block.get("type") == "tool_result" else block
+    return {**block, "cache_reference": call_id(block)} if block.get("type") == "tool_result" else block
 
 
 def _text(text: str) -> Block:
@@ -235,4 +235,4 @@ def _clear_tool_uses(messages: Sequence[Message], cleared: frozenset[str]) -> Bl
 
 
 def _open_calls(messages: Iterable[Message], answered: set[str]) -> int:
-    return sum(str(b.get("id")) not in answered for m in messages for b in tool_uses(m))
+    return sum(call_id(b) not in answered for m in messages for b in tool_uses(m))

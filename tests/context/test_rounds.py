@@ -125,3 +125,16 @@ def test_a_turn_is_bound_to_its_thinking_while_it_waits(shown: Sequence[Message]
     assert in_thinking_loop(shown) is expected
     if expected:
         assert tail_start(shown, [1] * len(shown), 1_000) == len(shown)
+
+
+def test_ids_that_are_no_text_open_no_pair() -> None:
+    shown = [response({**CALL, "id": {}}), Message("user", "results", ({**RESULT, "tool_use_id": []},)), PROMPT]
+
+    assert cut_points(shown) == [0, 2, 3]
+
+
+def test_two_halves_without_an_id_are_no_pair() -> None:
+    call: Block = {**CALL, "id": None}
+    result: Block = {**RESULT, "tool_use_id": None}
+
+    assert cut_points([response(call), PROMPT, Message("user", "results", (result,))]) == [0, 1, 3]

@@ -330,5 +330,14 @@ def rounds(count: int) -> Callable[[], object]:
     return lambda: api_messages(messages)
 
 
+def test_calls_and_results_whose_ids_are_no_text_are_not_sent(path: Path) -> None:
+    transcript = Transcript()
+    transcript.assistant({"type": "text", "text": "Look."}, "m")
+    transcript.assistant({"type": "tool_use", "id": {}, "name": "Read", "input": {}}, "m")
+    transcript.user([{"type": "tool_result", "tool_use_id": {}, "content": "x"}])
+
+    assert sent(path, transcript.data()) == [("assistant", [{"type": "text", "text": "Look."}])]
+
+
 def test_a_session_of_twice_the_length_is_twice_the_work() -> None:
     assert grows_linearly(rounds)

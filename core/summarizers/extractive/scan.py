@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.model import JSON, Block, Message, block_text, tool_results, tool_uses
+from core.model import JSON, Block, Message, block_text, call_id, tool_results, tool_uses
 from core.summarizers.extractive.items import Said
 from core.summarizers.extractive.names import Names, strings_in
 from core.summarizers.extractive.text import SCAN_CHARS, SUMMARY_CHARS, capped, cut, typed
@@ -88,7 +88,7 @@ def _response(talk: Conversation, message: Message, at: int, open_calls: dict[st
         given = block.get("input")
         call = Call(at, str(block.get("name") or ""), given if isinstance(given, dict) else {}, message.uuid[:8])
         talk.calls.append(call)
-        open_calls[str(block.get("id"))] = call
+        open_calls[call_id(block)] = call
         for value in strings_in(given):
             talk.names.add(capped(value), place, own=True)
         if "." in call.path.replace("\\", "/").rsplit("/", 1)[-1] or call.input.get("file_path"):
@@ -104,7 +104,7 @@ def _user(talk: Conversation, message: Message, at: int, open_calls: dict[str, C
     for block in tool_results(message):
         result = capped(block_text(block))
         talk.names.add(result, place, own=False)
-        call = open_calls.get(str(block.get("tool_use_id")))
+        call = open_calls.get(call_id(block))
         if call is not None:
             call.result = result
             call.failed = block.get("is_error") is True
