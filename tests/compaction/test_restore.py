@@ -160,16 +160,51 @@ def test_a_file_that_may_not_be_read_is_named(app: Path, monkeypatch: pytest.Mon
         raise PermissionError(13, "Permission denied")
 
     shown = used("app.py")
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     (found,) = restore(shown, (), str(app), NO_LIMITS)
     assert "cannot be read now: Permission denied" in found.text
 
 
 @pytest.mark.parametrize(
     "name",
-    [".env", ".env.local", ".envrc", "id_rsa", "server.key", "cert.PEM", "credentials.json", "secrets.yaml", ".netrc"],
+    [
+        ".env",
+        ".env.local",
+        ".envrc",
+        ".env-prod",
+        ".env_local",
+        "prod.env",
+        ".env/settings",
+        "secrets/db",
+        "id_rsa",
+        "id_rsa_work",
+        "server.key",
+        "cert.PEM",
+        "login.ppk",
+        "credentials.json",
+        ".claude/.credentials.json",
+        "secrets.yaml",
+        "my-secrets.yml",
+        "passwords.txt",
+        "token.txt",
+        "auth.json",
+        "service-account-prod.json",
+        "terraform.tfvars",
+        ".netrc",
+        ".my.cnf",
+        ".vault-token",
+        ".dockercfg",
+        "kubeconfig",
+        ".config/gh/hosts.yml",
+        ".bash_history",
+        ".zsh_history",
+        ".python_history",
+        ".lesshst",
+        "api_keys.toml",
+    ],
 )
 def test_secrets_are_named_only(app: Path, name: str) -> None:
+    (app / name).parent.mkdir(parents=True, exist_ok=True)
     (app / name).write_text("hunter2", encoding="utf-8")
     (app / "harmless").symlink_to(name)
 
@@ -177,10 +212,29 @@ def test_secrets_are_named_only(app: Path, name: str) -> None:
     assert all("hunter2" not in r.text and not r.has_content for r in restored(app, "harmless"))
 
 
-def test_files_whose_names_only_sound_like_secrets_come_back(app: Path) -> None:
-    for name in ("environment.py", "key.py", "credential_check.py", "keyboard.txt"):
-        (app / name).write_text("text", encoding="utf-8")
-        assert restored(app, name)[0].has_content
+@pytest.mark.parametrize(
+    "name",
+    [
+        "environment.py",
+        "key.py",
+        "credential_check.py",
+        "keyboard.txt",
+        "tokens.py",
+        "secrets_test.py",
+        "env.py",
+        "authentication.md",
+        "tokenizer.json",
+        "author.json",
+        "history.md",
+        "docs/passwords.md",
+        "histogram.txt",
+        "service.json",
+    ],
+)
+def test_files_whose_names_only_sound_like_secrets_come_back(app: Path, name: str) -> None:
+    (app / name).parent.mkdir(exist_ok=True)
+    (app / name).write_text("text", encoding="utf-8")
+    assert restored(app, name)[0].has_content
 
 
 def test_at_most_so_many_files_the_newest_first(app: Path) -> None:
@@ -225,9 +279,34 @@ def test_bytes_that_are_no_text_are_replaced(app: Path) -> None:
     assert "caf\ufffd" in restored(app, "latin.txt")[0].text
 
 
-@pytest.mark.parametrize("cwd", ["", "/nonexistent/folder"])
+@pytest.mark.parametrize("cwd", ["", ".", "/nonexistent/folder", "/srv/" + "x/" * 5_000, "/srv/\0"])
 def test_on_another_machine_nothing_comes_back(cwd: str) -> None:
     assert restore(used("app.py"), (), cwd, NO_LIMITS) == []
+
+
+@pytest.mark.parametrize(
+    ("cwd", "name"), [("/proc", "uptime"), ("/proc/self", "status"), ("/sys/kernel", "x"), ("/dev", "x")]
+)
+def test_the_folders_of_the_system_are_no_projects(tmp_path: Path, cwd: str, name: str) -> None:
+    (tmp_path / "link").symlink_to(cwd)
+
+    assert restore(used(name), (), cwd, NO_LIMITS) == []
+    assert restore(used(name), (), str(tmp_path / "link"), NO_LIMITS) == []
+
+
+def test_a_path_that_none_can_be_is_no_use_of_a_file(app: Path) -> None:
+    assert restored(app, "secret-" * 1_000) == []
+
+
+def test_a_folder_that_may_not_be_looked_into_is_not_on_this_machine(
+    app: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied")
+
+    shown = used("app.py")
+    monkeypatch.setattr(Path, "is_dir", refuse)
+    assert restore(shown, (), str(app), NO_LIMITS) == []
 
 
 @pytest.mark.parametrize(("claimed", "back"), [("home/app", True), ("home", False), (".", False), ("/", False)])
