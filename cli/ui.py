@@ -122,10 +122,12 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
     width = columns(most)
     fills = list(zip(parts, cycle(_SHADES), cycle(_COLOURS), strict=False))
     scale, used = max(window_tokens, 1), max(sum(count for _, count in parts), 1)
-    cells = "".join(shade * max(round(count / scale * width), min(count, 1)) for (_, count), shade, _ in fills)
+    cells = "".join(
+        shade * max(round(min(count, scale) / scale * width), min(count, 1)) for (_, count), shade, _ in fills
+    )
     bar = cells[:width].ljust(width, "·")
     if mark_tokens:
-        at = min(round(mark_tokens / scale * width), width - 1)
+        at = min(round(min(mark_tokens, scale) / scale * width), width - 1)
         bar = f"{bar[:at]}│{bar[at + 1 :]}"
     colours = {shade: colour for _, shade, colour in fills}
     lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
@@ -158,5 +160,5 @@ def progress(label: str, total: int) -> Iterator[Callable[[str], None]]:
 def meter(count: int, whole: int, beside: int, most: int = 50) -> str:
     """Draw a share of a whole as a bar of at most `most` cells, which has `beside` columns of text in its line."""
     width = columns(most, beside)
-    filled = min(width, max(round(count / max(1, whole) * width), min(count, 1)))
+    filled = min(width, max(round(min(count, max(1, whole)) / max(1, whole) * width), min(count, 1)))
     return "█" * filled + "·" * (width - filled)

@@ -7,6 +7,7 @@ again when a message is built (`Log.row`, `Log.body`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
 from msgspec import Raw
@@ -20,15 +21,20 @@ CHAIN_TYPES = frozenset({"user", "assistant", "attachment", "system"})
 """Row types that the client puts on the parent chain; any other row with a uuid is only passed through as a parent."""
 
 
+_MAX_COUNT = 1 << 53
+"""Larger figures are no token counts, and no whole numbers for a JavaScript client."""
+_Count = Annotated[int, msgspec.Meta(ge=-_MAX_COUNT, le=_MAX_COUNT)]
+
+
 class _Lifetimes(msgspec.Struct, frozen=True, gc=False):
-    hour: int = msgspec.field(default=0, name="ephemeral_1h_input_tokens")
+    hour: _Count = msgspec.field(default=0, name="ephemeral_1h_input_tokens")
 
 
 class _UsageHead(msgspec.Struct, frozen=True, gc=False):
-    input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: _Count = 0
+    cache_creation_input_tokens: _Count = 0
+    cache_read_input_tokens: _Count = 0
+    output_tokens: _Count = 0
     cache_creation: _Lifetimes | None = None
 
 
@@ -191,7 +197,6 @@ _MESSAGE_FIELDS = dict.fromkeys(("id", "model"), _TEXT)
 _BLOCK_FIELDS = dict.fromkeys(("type", "id", "name", "tool_use_id"), _TEXT)
 _BODY_FIELDS = ("text", "thinking", "signature", "content", "input", "source")
 _COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
-_MAX_COUNT = 1 << 53
 
 
 def _sane_row(row: Mapping[str, JSON]) -> dict[str, JSON]:

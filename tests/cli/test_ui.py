@@ -135,6 +135,8 @@ def test_the_bar_has_a_cell_for_each_share_and_a_line_for_each_part() -> None:
 def test_the_bar_never_grows_over_its_width() -> None:
     assert uncoloured(ui.context_bar([("a", 300), ("b", 0)], 100, mark_tokens=500, most=5))[0] == "████│"
     assert uncoloured(ui.context_bar([], 0, most=3)) == ["···"]
+    assert uncoloured(ui.context_bar([("a", 10**300)], 100, mark_tokens=10**300, most=5))[0] == "████│"
+    assert ui.meter(10**320, 100, beside=0, most=5) == "█" * 5
 
 
 def test_progress_is_silent_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:

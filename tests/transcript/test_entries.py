@@ -88,6 +88,13 @@ def test_a_row_without_a_lifetime_of_the_cache_has_none_of_an_hour() -> None:
     assert entry.usage == Usage(5)
 
 
+@pytest.mark.parametrize("count", [2**53 + 1, 10**18, 10**30, 10**320, -(10**18)])
+def test_a_figure_that_no_context_has_counts_as_missing(count: int) -> None:
+    usage: JSON = {"input_tokens": count, "output_tokens": 2, "cache_creation": {"ephemeral_1h_input_tokens": count}}
+
+    assert entry_of({"type": "assistant", "message": {"usage": usage}}).usage == Usage(0, 0, 0, 2)
+
+
 def test_a_string_is_one_text_block() -> None:
     entry = entry_of({"type": "user", "message": {"content": "häßlich"}})
 
