@@ -293,6 +293,7 @@ def _title_beside(file: SessionFile) -> str:
 def _seconds(timestamp: str) -> float:
     try:
         when = datetime.fromisoformat(timestamp) if timestamp else _EPOCH
-        return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+        # In UTC a time at the ends of the calendar may be beyond them, and then there is no way to show it.
+        return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC).timestamp())
     except (ValueError, OverflowError):
         return 0.0

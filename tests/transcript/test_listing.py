@@ -207,7 +207,7 @@ def test_content_of_a_wrong_type_is_no_prompt(path: Path, content: JSON) -> None
     assert info(path, user(content), user("next")).title == "next"
 
 
-@pytest.mark.parametrize("timestamp", ["", "yesterday", "0001-01-01T00:00:00"])
+@pytest.mark.parametrize("timestamp", ["", "yesterday", "0001-01-01T00:00:00", "9999-12-31T23:59:59-14:00"])
 def test_without_a_usable_time_the_files_own_counts(path: Path, timestamp: str) -> None:
     write(path, user("x", timestamp=timestamp))
     os.utime(path, (5, 5))
