@@ -131,7 +131,7 @@ def _of_row(log: Log, entry: Entry) -> Iterator[Finding]:
         yield Finding("long-line", entry.offset, _bulk(raw))
     if entry.type not in ("user", "assistant"):
         return
-    message = log.body(entry)["message"] if not entry.outlines or b'"thinking"' in raw else None
+    message = log.body(entry).get("message") if not entry.outlines or b'"thinking"' in raw else None
     content = message.get("content") if isinstance(message, dict) else None
     if not entry.uuid or (not entry.outlines and not isinstance(content, str | list)):
         yield Finding("odd-row", entry.offset, f"a row of type {entry.type} without an id or without content")

@@ -172,3 +172,9 @@ def test_bytes_that_are_repaired_are_the_ones_that_are_read(tmp_path: Path) -> N
     assert "\ufffd \ufffd" in str(sent)
     assert checked(tmp_path, repaired)[2] == sent
     assert checked(tmp_path, repaired)[0] == []
+
+
+def test_a_row_of_bad_bytes_without_a_message_is_odd(tmp_path: Path) -> None:
+    data = b'{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-01-05T09:00:00Z","x":"\\ud800"}\n'
+
+    assert kinds(tmp_path, data) == [("bad-bytes", 1), ("odd-row", 1)]
