@@ -352,8 +352,8 @@ ODD_METADATA: list[JSON] = [
     {"preservedMessages": 1},
     {"preservedSegment": {}},
     {"preservedMessages": {"uuids": [1]}},
-    {"preservedSegment": {"headUuid": "u1", "tailUuid": 5}},
-    {"preservedSegment": {"tailUuid": "u1"}},
+    {"preservedSegment": {"headUuid": "00000000-0000-4000-8000-000000000001", "tailUuid": 5}},
+    {"preservedSegment": {"tailUuid": "00000000-0000-4000-8000-000000000001"}},
 ]
 
 
