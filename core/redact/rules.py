@@ -111,12 +111,12 @@ class Format:
     prefix: str
     rest: str
 
-    def end(self, text: str, at: int) -> int:
-        """Where the token ends that begins at `at`; 0 when there is none.  Names without a digit are no tokens."""
+    def end(self, text: str, at: int) -> tuple[int, bool]:
+        """How far the text from `at` on has the form of such a token, and whether it is one: a name has no digits."""
         start = at + len(self.prefix)
         # Compiled when the first token is met: that is seldom, and there are many formats.
         match = re.compile(self.rest).match(text, start) if text.startswith(self.prefix, at) else None
-        return match.end() if match and any(map(str.isdigit, match[0])) else 0
+        return (match.end(), any(map(str.isdigit, match[0]))) if match else (at, False)
 
 
 def _formats() -> dict[str, tuple[Format, ...]]:

@@ -71,14 +71,20 @@ def _marked(text: str, hits: list[Hit]) -> str:
 
 
 def _formats(text: str) -> Iterator[Hit]:
+    done = 0
+    names: dict[str, int] = {}  # where the last text ends that has a form, but is only a name: its end has it, too
     for run in rules.RUN.finditer(text):
-        done = 0
         for start in rules.WORD_START.finditer(text, run.start(), run.end()):
             at = start.end()
             for form in FORMATS.get(text[at : at + 3], ()) if at >= done else ():
-                if done := form.end(text, at):
-                    yield Hit(form.kind, at, done, form.prefix)
+                if at + len(form.prefix) <= names.get(form.rest, 0):
+                    continue
+                end, is_token = form.end(text, at)
+                if is_token:
+                    yield Hit(form.kind, at, end, form.prefix)
+                    done = end
                     break
+                names[form.rest] = end
 
 
 def _at_edge(text: str, at: int) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.redact.rules import Format
 from core.redact.text import find, redact, redact_value
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----"
@@ -243,3 +244,31 @@ def test_work_grows_with_the_text_and_not_faster(piece: str) -> None:
 
     small, large = (calls(piece * (size // len(piece))) for size in (5_000, 10_000))
     assert large <= 2.2 * small + 200
+
+
+@pytest.mark.parametrize(
+    "piece", ["sk-ant-", "xoxb-", "glsa_aB3dE5gH7jK9aB3dE5gH7jK9aB3dE5gH7jK9/", "glc_" + "a" * 30 + "/"]
+)
+def test_no_part_of_a_text_is_looked_at_again_and_again_for_a_format(
+    piece: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at = 0
+    end = Format.end
+
+    def counted(form: Format, text: str, at: int) -> tuple[int, bool]:
+        nonlocal looked_at
+        found = end(form, text, at)
+        looked_at += found[0] - at
+        return found
+
+    monkeypatch.setattr(Format, "end", counted)
+    text = piece * 1_000
+    find(text)
+
+    assert len(text) // 2 < looked_at < 4 * len(text)
+
+
+def test_a_token_behind_names_that_look_like_its_beginning_is_found() -> None:
+    name = "sk-ant-" * 4
+    for secret in (token("sk-ant-", 40), token("glpat-", 20)):
+        assert redact(f"{name} {secret}, {name}.{secret}")[0].count("[REDACTED:") == 2
