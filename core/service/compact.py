@@ -148,9 +148,13 @@ def _compact_once(
         result = _result(task, planned)
         if target.dry_run:
             return result.model_copy(update={"changed": False, "reason": DRY_RUN})
-        if not target.in_place and task.output.exists():
-            return result.model_copy(update={"changed": False, "reason": "the same compaction was written before"})
-        task.write(planned)
+        if target.in_place and session.claude:
+            task.append(planned)
+            return result
+        with task.store.locked():  # of two that do the same at once, the second finds it done
+            if task.output.exists():
+                return result.model_copy(update={"changed": False, "reason": "the same compaction was written before"})
+            task.write(planned)
         return result
 
 
@@ -240,7 +244,7 @@ class _Task:
         """The file that is written."""
         return output_path(self.session, self.target, self.new_id)
 
-    @property
+    @cached_property
     def store(self) -> Store:
         """Where the result finds what was taken out; in place, that stays in the transcript."""
         return Store.beside(self.output)
@@ -264,11 +268,12 @@ class _Task:
 
     def write(self, planned: Plan) -> None:
         """Stores what goes, then writes what stays: a body is on disk before anything leans on it."""
-        if self.target.in_place and self.session.claude:
-            append_block(self.session, self.target, self._record(planned), self._content(planned))
-            return
         self.store.archive(self.page, planned.gone, f"What a compaction took out of session {self.session.file.id}")
-        write_output(self.session, self.output, self._record(planned), self._content(planned))
+        write_output(self.session, self.output, self._record(planned), self._content(planned), self.store)
+
+    def append(self, planned: Plan) -> None:
+        """Appends what stays to the transcript, in which all else is already."""
+        append_block(self.session, self.target, self._record(planned), self._content(planned))
 
     def _record(self, planned: Plan) -> Record:
         source = source_of(self.session, self.target.in_place)
@@ -315,8 +320,8 @@ def append_block(session: Session, target: Target, record: Record, block: bytes)
         append(session.path, record.row(block) + block, expected_size=record.source.size)
 
 
-def write_output(session: Session, output: Path, record: Record, content: bytes) -> None:
-    """Writes a new transcript or document with its record; raises WriteFailed: then its store is gone too."""
+def write_output(session: Session, output: Path, record: Record, content: bytes, store: Store) -> None:
+    """Writes a new transcript or document with its record; raises WriteFailed: then what `store` added is gone too."""
     make_private(output.parent)
     try:
         if session.claude:
@@ -325,7 +330,7 @@ def write_output(session: Session, output: Path, record: Record, content: bytes)
             write_document(output, record, content)
     except FoldmarkError:
         if not output.exists():  # else another process did the same, and needs the store
-            Store.beside(output).remove()
+            store.take_back()
         raise
 
 

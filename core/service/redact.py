@@ -155,7 +155,7 @@ class _Job:
             write_new(self.output, _all(msgspec.json.encode(record) + b"\n", self.rows()))
         except FoldmarkError:
             if not self.output.exists():
-                target.remove()
+                target.take_back()
             raise
 
     def result(self, changed: bool, reason: str) -> RedactResult:

@@ -185,6 +185,13 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     if not run.target.in_place:
         draft, run = run, run.named(plans)
         plans = _moved(plans, draft.store.folder, run.store.folder)
+        if not run.target.dry_run:
+            with run.store.locked():  # of two that do the same at once, the second finds it done
+                return _carried_out(run, plans)
+    return _carried_out(run, plans)
+
+
+def _carried_out(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     written = _Written(run, _stored(run, plans))
     result = written.result()
     if not written.decisions or not (written.differs or run.target.in_place):
@@ -321,7 +328,7 @@ class _Written:
         if run.target.in_place:
             append_block(run.session, run.target, self._record(), self._content())
         else:
-            write_output(run.session, run.output, self._record(), self._content())
+            write_output(run.session, run.output, self._record(), self._content(), run.store)
 
     def _record(self) -> Record:
         run, result = self.run, self.result()

@@ -79,7 +79,8 @@ def undo(path: Path, lock_dir: Path) -> Undone:
         except OSError as error:
             raise WriteFailed(f"{path}: {error.strerror}") from None
         _forget(path)
-        Store.beside(path).remove()
+        with suppress(FoldmarkError):  # what stays is in nobody's way
+            Store.beside(path).remove()
     return Undone(record, removed=True)
 
 

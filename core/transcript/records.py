@@ -202,7 +202,8 @@ def _remove(log: Log, placed: Placed, record: Record, state: FileState) -> None:
         path.unlink()
     except OSError as error:
         raise WriteFailed(f"{path}: {error.strerror}") from None
-    Store.beside(path).remove()
+    with suppress(FoldmarkError):  # as of a block: what stays is in nobody's way
+        Store.beside(path).remove()
 
 
 def refuse_only_copy(path: Path, record: Record) -> None:

@@ -16,20 +16,20 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 import msgspec
 
-from core.errors import Damaged, IdNotFound, InputError
+from core.errors import Damaged, IdNotFound, InputError, WriteFailed
 from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
 from core.transcript.live import FileState
 from core.transcript.page import Body, body_of, render
-from core.transcript.writer import append, make_private, replace, write_new
+from core.transcript.writer import append, holding, replace, write_new
 
 INDEX = "index.jsonl"
 PAGE_PREFIX = "compacted-"
@@ -52,6 +52,9 @@ class Store:
     folder: Path
     written: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
     """The files that this object wrote, or found written as they should be; not those that the client did."""
+    created: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
+    """Of these, the files that were not there before."""
+    _holds: list[Path] = field(default_factory=list, compare=False, repr=False)
 
     @classmethod
     def beside(cls, transcript: Path) -> Store:
@@ -61,6 +64,27 @@ class Store:
     def page(self, name: str) -> Path:
         """Where `archive` writes the page of that name."""
         return self.folder / f"{PAGE_PREFIX}{name}.md"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other Foldmark processes from changing the store; who holds it already goes on.
+
+        An empty folder is not left.  Raises WriteFailed, Damaged where a link leads elsewhere.
+        """
+        if self._holds:
+            yield
+            return
+        self._refuse_links()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._drop_empty)
+            with holding(self.folder):
+                self._holds.append(self.folder)
+                try:
+                    yield
+                finally:
+                    self._holds.clear()
+                    self._drop_empty()  # who waits for the folder makes it anew
+                    stack.pop_all()
 
     def archive(self, name: str, messages: Sequence[Message], header: str = "", ident: str = "") -> Archive:
         """Store messages, without secrets, as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
@@ -115,18 +139,32 @@ class Store:
             return opened.read()
 
     def remove(self) -> None:
-        """Remove all that `archive` stored; the folder goes with it unless the client stored something there."""
-        for file in sorted({body.file for body in map(_decoded, self._lines()) if body}):
-            if _is_plain(file):
+        """Remove all that was stored here; the folder goes with it unless the client stored something there."""
+        lines = self._lines()
+        if not lines:
+            self._drop_empty()
+            return
+        with self.locked():
+            for file in sorted(self._ours(body for body in map(_decoded, lines) if body)):
                 _unlink(self.folder / file)
-        _unlink(self.folder / INDEX)
-        self._drop_empty()
+            _unlink(self.folder / INDEX)
+
+    def take_back(self) -> None:
+        """Remove what this object added, when nothing came to lean on it."""
+        self.forget(self.created)
+        self.created.clear()
 
     def forget(self, files: Collection[str]) -> None:
         """Remove these files and their lines in the index; of files that it does not list, nothing."""
+        if self._lines():
+            with self.locked():
+                self._forget(files)
+
+    def _forget(self, files: Collection[str]) -> None:
         lines = [line for line in self._lines() if line]
         of_line = {line: body.file for line in lines if (body := _decoded(line))}
-        gone = {file for file in of_line.values() if file in files and _is_plain(file)}
+        gone = {file for file in of_line.values() if file in files}
+        ours = self._ours(body for body in map(_decoded, lines) if body and body.file in gone)
         if not gone:
             return
         index = self.folder / INDEX
@@ -135,21 +173,39 @@ class Store:
             replace(index, left, FileState.of(index))
         else:
             _unlink(index)
-        for file in sorted(gone):
+        for file in sorted(ours):
             _unlink(self.folder / file)
-        self._drop_empty()
+
+    def _ours(self, bodies: Iterable[Body]) -> set[str]:
+        """The files of the bodies; of those that may be a client's by their names, the ones that are as we wrote them.
+
+        The client writes its own over ours when a call has the id of one that we stored.
+        """
+        return {
+            body.file for body in bodies if _is_plain(body.file) and (_is_named_by_us(body) or self._is_as_put(body))
+        }
+
+    def _is_as_put(self, body: Body) -> bool:
+        try:
+            return hashlib.sha256(self.content(body.file)).hexdigest() == body.sha256
+        except InputError:  # gone
+            return False
 
     def write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
         """Write the files and index the bodies in them; raises WriteFailed: then nothing was added."""
+        with self.locked():
+            self._write(files, bodies)
+
+    def _write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
         listed = {body.file for body in map(_decoded, self._lines()) if body}
         with contextlib.ExitStack() as undo:
-            undo.callback(self._drop_empty)
-            make_private(self.folder)
-            there = {file for file, pieces in files.items() if not self._keep(file, pieces, undo)} - listed
+            kept = {file for file, pieces in files.items() if not self._keep(file, pieces, undo)}
+            there = kept - listed
             clients = {body.file for body in bodies if body.file in there and _is_clients(body)}
             self._index([body for body in bodies if body.file not in clients])
             undo.pop_all()
         self.written.update(dict.fromkeys(file for file in files if file not in clients))
+        self.created.update(dict.fromkeys(file for file in files if file not in kept))
 
     def _keep(self, file: str, pieces: Sequence[bytes], undo: contextlib.ExitStack) -> bool:
         """Writes a file unless it is there; whether it did."""
@@ -169,12 +225,22 @@ class Store:
         if block and path.exists():
             append(path, block)
         elif block:
-            write_new(path, [block])
+            try:
+                write_new(path, [block])
+            except WriteFailed:
+                if not path.exists():  # else it was made meanwhile: a disk without locks
+                    raise
+                append(path, block)
 
     def _drop_empty(self) -> None:
         for folder in (self.folder, self.folder.parent):
             with contextlib.suppress(OSError):  # there is something else in it
                 folder.rmdir()
+
+    def _refuse_links(self) -> None:
+        for folder in (self.folder.parent, self.folder):
+            if os.path.islink(folder):
+                raise Damaged(f"{folder} is a link, and no store is behind one", "put a folder in its place")
 
     def _lines(self) -> list[bytes]:
         try:
@@ -185,6 +251,7 @@ class Store:
 
     def _client_files(self) -> list[tuple[str, int]]:
         """Names and sizes, in bytes."""
+        self._refuse_links()
         try:
             with os.scandir(self.folder) as entries:
                 return sorted(
@@ -201,9 +268,10 @@ class Store:
         outside = Damaged(f"{ident}: {file!r} is no file of {self.folder}", "it was not Foldmark that wrote this")
         if not _is_plain(file):
             raise outside
+        self._refuse_links()
         try:
             fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):  # no store: a file may be where the folder would be
             hint = "it was removed, or the session was moved without its folder"
             raise IdNotFound(f"{ident} is missing: {path} is gone", hint) from None
         except OSError as error:
@@ -216,6 +284,10 @@ class Store:
 
 def _is_plain(file: str) -> bool:
     return file not in ("", ".", "..") and not {"/", "\0"} & set(file)
+
+
+def _is_named_by_us(body: Body) -> bool:
+    return body.file.startswith((PAGE_PREFIX, "media-"))
 
 
 def _is_clients(body: Body) -> bool:

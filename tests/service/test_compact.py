@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import stat
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -28,6 +30,7 @@ from core.transcript.listing import describe
 from core.transcript.projects import session_file
 from core.transcript.reader import WHOLE_BYTES
 from core.transcript.store import Store
+from core.transcript.writer import write_new
 from tests.disk import compacted, messages, rows, tree
 from tests.faults import outcomes
 
@@ -599,3 +602,28 @@ def test_in_place_a_session_keeps_its_line_in_the_list(tmp_path: Path) -> None:
     assert (before.title, after.title) == ("The parts", "The parts")
     assert (before.state, after.state) == ("ready", "compacted")
     assert after.updated == before.updated
+
+
+def test_of_two_that_compact_the_same_at_once_the_second_finds_it_done(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run() -> CompactResult:
+        target = Target(tmp_path / "locks", tmp_path / "out")
+        return compact(session_file(session), Says("So far."), Options(0, 3_000), target)
+
+    def write(path: Path, pieces: list[bytes]) -> None:
+        monkeypatch.undo()
+        second.append(pool.submit(run))
+        with suppress(TimeoutError):
+            second[0].result(0.1)  # it waits for the store
+        write_new(path, pieces)
+
+    monkeypatch.setattr("core.service.compact.write_new", write)
+    second: list[Future[CompactResult]] = []
+    with ThreadPoolExecutor(1) as pool:
+        first = run()
+    again = second[0].result()
+
+    assert (first.changed, again.changed, again.output) == (True, False, first.output)
+    assert again.reason == "the same compaction was written before"
+    assert Store.beside(Path(first.output)).bodies()

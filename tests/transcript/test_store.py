@@ -4,6 +4,7 @@ import base64
 import errno
 import os
 import stat
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from core.errors import Damaged, FoldmarkError, IdNotFound, InputError, WriteFai
 from core.model import JSON, Block, Message
 from core.transcript.page import Body
 from core.transcript.store import INDEX, Store
-from core.transcript.writer import write_new
+from core.transcript.writer import append, write_new
 from tests.disk import stored
 from tests.faults import failing, kills, outcomes
 
@@ -445,3 +446,91 @@ def test_killed_at_any_step_the_next_put_is_whole(store: Store) -> None:
         assert store.read(found(store, "toolu_b")) == b"text" * 1_000
         store.remove()
         store.folder.mkdir(parents=True, exist_ok=True)
+
+
+# At once, and among what others put there
+
+
+def test_of_two_that_store_the_same_at_once_neither_takes_the_page_of_the_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others: list[threading.Thread] = []
+
+    def write(path: Path, pieces: Sequence[bytes]) -> None:
+        if path.name == INDEX and not others:
+            others.append(threading.Thread(target=Store(store.folder).archive, args=("p", MESSAGES)))
+            others[0].start()
+            others[0].join(0.05)  # it waits for the folder
+        write_new(path, pieces)
+
+    monkeypatch.setattr("core.transcript.store.write_new", write)
+    store.archive("p", MESSAGES)
+    others[0].join()
+
+    assert set(files(store)) >= {"compacted-p.md", INDEX}
+    assert all(store.read(body) for body in store.bodies())
+
+
+def test_an_index_that_is_made_at_the_last_moment_is_appended_to(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, pieces: Sequence[bytes]) -> None:
+        if path.name == INDEX:
+            path.write_bytes(b"theirs\n")
+        write_new(path, pieces)
+
+    monkeypatch.setattr("core.transcript.store.write_new", write)
+    store.put("toolu_1", "mine")
+
+    assert files(store)[INDEX].startswith(b"theirs\n{")
+
+
+def test_only_what_was_added_is_taken_back(store: Store) -> None:
+    store.archive("old", MESSAGES)
+    before = files(store)
+    again = Store(store.folder)
+    again.archive("old", MESSAGES)
+    again.put("toolu_1", "mine")
+
+    again.take_back()
+
+    assert files(store) == before
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b'{"id":"t","kind":"output","name":"","file":"toolu_2.txt","offset":0,"bytes":6,']
+)
+def test_removing_leaves_what_the_client_wrote_over_ours_or_an_index_lays_claim_to(store: Store, line: bytes) -> None:
+    store.put("toolu_1", "mine")
+    (store.folder / "toolu_1.txt").write_text("the client's")
+    (store.folder / "toolu_2.txt").write_text("theirs")
+    if line:
+        append(store.folder / INDEX, line + b'"line":1,"lines":1,"sha256":""}\n')
+
+    store.remove()
+
+    assert [*files(store)] == ["toolu_1.txt", "toolu_2.txt"]
+
+
+@pytest.mark.parametrize("which", ["folder", "parent"])
+def test_a_store_behind_a_link_is_neither_read_nor_written(store: Store, tmp_path: Path, which: str) -> None:
+    store.archive("p", MESSAGES)
+    body = store.bodies()[0]
+    linked = store.folder if which == "folder" else store.folder.parent
+    linked.rename(tmp_path / "elsewhere")
+    linked.symlink_to(tmp_path / "elsewhere")
+
+    for run in (store.bodies, lambda: store.read(body), lambda: store.archive("q", MESSAGES), store.remove):
+        with pytest.raises(Damaged, match="is a link"):
+            run()
+    assert not [*(tmp_path / "elsewhere").rglob("compacted-q.md")]
+
+
+def test_a_file_where_the_folder_would_be_is_no_store(tmp_path: Path) -> None:
+    store = Store.beside(tmp_path / "transcript")
+    (tmp_path / "transcript").write_text("{}")
+
+    assert store.bodies() == ()
+    with pytest.raises(IdNotFound):
+        store.content("x.md")
+    store.remove()
+    with pytest.raises(WriteFailed):
+        store.put("toolu_1", "x")
