@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -81,15 +82,32 @@ def run(args: Sequence[str]) -> int:
     """Run the command line and return its exit code: 0 done, 1 something failed, 2 wrong usage."""
     # A command is short: with its default threshold the collector walks all rows of a large file again and again.
     gc.set_threshold(100_000, 50, 50)
-    for stream in (sys.stdout, sys.stderr):
-        # What transcripts hold is printed whatever the locale; a lone surrogate as its escape, which JSON reads too.
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+    _open_outputs()
     try:
-        return _run(args)
+        code = _run(args)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return code
     except (SystemExit, BrokenPipeError):  # the reader of the output has seen enough
-        # Point the output nowhere, so that the interpreter's own last flush has nothing to complain about.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 0
+        code = 0
+    except OSError as error:  # a full disk
+        code = 1
+        with suppress(OSError):
+            click.echo(f"error: the output is not whole: {error.strerror or error}", err=True)
+    # Point the outputs nowhere, so that the interpreter's own last flush has nothing to complain about.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    return code
+
+
+def _open_outputs() -> None:
+    """Have both outputs, closed ones as nothing, and able to print what transcripts hold whatever the locale."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (open until the process ends, as the real ones)
+        # A lone surrogate is printed as its escape, which JSON reads too.
+        getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def _run(args: Sequence[str]) -> int:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 STDIN = "-"
+MOST = 1_000_000_000
+"""Of what is counted: more of it than there is anywhere, and a number that everything takes."""
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
@@ -108,6 +110,8 @@ def _spooled(ctx: click.Context, writes_beside: bool) -> str:
     """Keep standard input in a file of its own until the command ends: transcripts are read from both ends."""
     if writes_beside:
         raise click.UsageError("what comes from standard input has no folder of its own: name one with --out", ctx)
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed: pipe a transcript into it", ctx)
     if sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal: pipe a transcript into it", ctx)
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="foldmark-"))

@@ -29,7 +29,7 @@ from core.transcript.projects import SessionFile
 
 _CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
-_SPAN = re.compile(r"(\d+)\s*(s|m|h|d)?\Z")
+_SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)?\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, None: 60}
 
 

@@ -10,7 +10,7 @@ from cli import options, ui
 from core.service.history import output, outputs
 from core.service.session import opened
 
-_LINES = re.compile(r"(\d*):(\d*)\Z|(\d+)\Z")
+_LINES = re.compile(r"(\d{0,12}):(\d{0,12})\Z|(\d{1,12})\Z")
 _END = 1 << 62
 
 

@@ -12,7 +12,7 @@ from core.context.dialect import dialect_of
 from core.service.session import opened
 from core.service.view import ViewResult, view
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}(?!\d)")
 
 
 class Version(click.ParamType[str]):

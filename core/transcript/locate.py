@@ -82,9 +82,12 @@ def _expanded(name: str, claude_dir: Path, folder: Path) -> list[SessionFile]:
 
 def _matches(pattern: str, folder: Path) -> list[Path]:
     start = Path(pattern)
-    if start.is_absolute():
-        return sorted(Path(start.anchor).glob(str(start.relative_to(start.anchor))))
-    return sorted(folder.glob(pattern))
+    try:
+        if start.is_absolute():
+            return sorted(Path(start.anchor).glob(str(start.relative_to(start.anchor))))
+        return sorted(folder.glob(pattern))
+    except (ValueError, NotImplementedError, OSError):  # no pattern, such as a**b
+        return []
 
 
 def _is_file(path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -187,6 +188,50 @@ def test_a_reader_that_has_seen_enough_is_no_failure(tmp_path: Path, args: list[
 
     os.close(write_end)
     assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("rest", "code", "said"),
+    [
+        ("sessions >&-", 0, ""),
+        ("sessions 2>&-", 0, ""),
+        ("sessions --none 2>&-", 2, ""),
+        ("sessions --json >/dev/full", 1, "No space left on device"),
+        ("sessions --json --none >/dev/full", 1, "No space left on device"),
+        ("sessions --json >/dev/full 2>/dev/full", 1, ""),
+        ("view - <&-", 2, "standard input is closed"),
+    ],
+)
+def test_outputs_and_inputs_that_are_closed_or_full_end_without_a_traceback(rest: str, code: int, said: str) -> None:
+    command = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'foldmark.py'))} {rest}"
+
+    result = subprocess.run(["sh", "-c", command], capture_output=True, check=False, text=True)
+
+    assert result.returncode == code
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Exception ignored" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["sessions", "--limit", "9" * 20],
+        ["search", "x", "y", "--limit", "9" * 20],
+        ["compact", "x", "--idle", "9" * 400 + "d"],
+        ["compact", "x", "--idle", "9" * 5_000],
+        ["view", "x", "--client", "2.1." + "9" * 5_000],
+        ["output", "x", "y", "--lines", "9" * 5_000],
+        ["output", "x", "y", "--lines", ":" + "9" * 5_000],
+        ["check", "a**b"],
+        ["check", "/a**b"],
+    ],
+)
+def test_numbers_and_patterns_that_nothing_can_be_are_wrong_usage(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.run(args) == 2
+    assert "fault in Foldmark" not in capsys.readouterr().err
 
 
 def test_any_text_is_printed_whatever_the_locale(tmp_path: Path) -> None:
