@@ -15,6 +15,8 @@ _RECORD_LINE = re.compile(rb'[ \t]*\{[ \t]*"')
 """How a line begins that begins a record.  It also ends a record over several lines that is not finished, so what
 stands before it has no say in how it is read."""
 _BLANKS = b" \t\r"
+_BLANK_LINE = _BLANKS + b"\n"
+"""What a line that says nothing begins with, or is its end."""
 _RUNS: frozenset[FindingKind] = frozenset({"garbage-line", "not-a-row"})
 """Kinds of which a run of lines is one finding: a file of another kind has nothing else."""
 
@@ -46,6 +48,9 @@ def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
     view = memoryview(data)
     found = scanner.scan.entries
     while (end := data.find(b"\n", start)) >= 0:
+        if data[start] in _BLANK_LINE and not scanner.in_record and not data[start:end].strip(_BLANKS):
+            start = end + 1
+            continue
         line, at, start = view[start:end], offset + start, end + 1
         try:
             entry = None if scanner.in_record else decode_entry(line, at)

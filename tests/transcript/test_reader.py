@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from core.context.view import api_messages, messages_of
 from core.errors import Changed, FoldmarkError, InputError
-from core.transcript import reader
+from core.transcript import reader, scanner
 from core.transcript.chain import load
 from core.transcript.check import check
+from core.transcript.entries import decode_entry
 from core.transcript.reader import aopen_log, open_log
 from core.transcript.repair import repair
 from tests.strategies import Transcript, damaged, transcripts
@@ -42,6 +43,15 @@ def uuids(path: Path, data: bytes) -> list[str]:
     path.write_bytes(data)
     with open_log(path) as log:
         return [e.uuid for e in log.entries]
+
+
+def test_blank_lines_are_passed_over_without_a_try_to_read_them(path: Path) -> None:
+    data = row("u1") + b"\n\n\r\n \t\n" + row("u2") + b"\n\n"
+
+    with patch.object(scanner, "decode_entry", wraps=decode_entry) as decode:
+        assert uuids(path, data) == ["u1", "u2"]
+    assert decode.call_count == 2
+    assert reported(path, data) == []
 
 
 @same_folder
