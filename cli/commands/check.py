@@ -8,7 +8,6 @@ import click
 
 from cli import options, ui
 from cli.errors import describe
-from core.errors import FoldmarkError
 from core.model import JSON
 from core.service.check import CheckResult, check
 from core.service.session import opened
@@ -44,7 +43,7 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
     try:
         with opened(file, whole=True) as session:
             result = check(session, (out_dir or file.path.parent) if repair else None)
-    except FoldmarkError as error:
+    except Exception as error:  # what is wrong with one session must not end the others
         if not many:
             raise
         kind, message, hint, _ = describe(error)

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
+from core.service.check import CheckResult
+from core.service.check import check as checked
+from core.service.session import Session
 from core.testing import SESSION_ID, Transcript
 
 Capture = pytest.CaptureFixture[str]
@@ -89,3 +92,22 @@ def test_many_are_a_line_each_and_one_that_cannot_be_read_is_named(torn: Path, c
     assert "one document, or one line per session" in " ".join(capsys.readouterr().out.split())
     assert run(["check", str(other), "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "UnknownFormat"
+
+
+def test_a_fault_in_one_session_does_not_end_the_others(
+    torn: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = torn.with_name("whole.jsonl")
+    whole.write_bytes(Transcript().prompt("One").answer("Two").data())
+
+    def check(session: Session, repaired_dir: Path | None) -> CheckResult:
+        if session.file.path == torn:
+            raise KeyError("lost")
+        return checked(session, repaired_dir)
+
+    monkeypatch.setattr("cli.commands.check.check", check)
+
+    assert run(["check", str(torn.parent)]) == 1
+    captured = capsys.readouterr()
+    assert f"{torn}: error: a fault in Foldmark: KeyError" in captured.err
+    assert f"{whole}: no damage\n" in captured.out
