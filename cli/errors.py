@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from cli import ui
-from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError, WrongPattern
+from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError, StorageError, WrongPattern
 from core.redact.text import redact
 
 WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern)
@@ -52,12 +52,14 @@ def _logged(error: Exception) -> str:
     """Keep the traceback of the last fault where a report can be made from it; only its owner may read it."""
     from platformdirs import user_log_path
 
+    from core.transcript.writer import make_private
+
     path = user_log_path("foldmark", appauthor=False) / "fault.log"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as log:
             log.write(redact("".join(traceback.format_exception(error)))[0])
-    except OSError as failure:
+    except (OSError, StorageError) as failure:
         return f"the traceback could not be kept ({failure})"
     return f"the traceback is in {path}"
 

@@ -129,6 +129,8 @@ def test_a_fault_leaves_a_private_log_and_no_traceback(
     assert log.is_relative_to(scratch_home)
     assert "KeyError: 'lost'" in log.read_text(encoding="utf-8")
     assert log.stat().st_mode & 0o777 == 0o600
+    made = [folder for folder in log.parents if folder.is_relative_to(scratch_home) and folder != scratch_home]
+    assert {folder.stat().st_mode & 0o777 for folder in made} == {0o700}
 
 
 def test_a_fault_whose_log_cannot_be_written_is_still_a_message(
