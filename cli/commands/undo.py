@@ -18,6 +18,8 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
     A session that a compaction made is removed, with what it stored, unless it was continued since.  What was
     appended to a transcript is cut out of it again; rows that were written behind it stay.
     """
+    if session == options.STDIN:
+        raise click.UsageError("what comes from standard input is a copy: name the session", ctx)
     settings = options.settings()
     file = options.find(ctx, session, settings.claude_dir)
     result = undo(file, settings.claude_dir, options.state_dir() / "locks")

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from cli import options
+from cli.main import run
 from core.errors import SessionNotFound
 
 
@@ -80,3 +81,12 @@ def test_names_are_found_from_the_working_folder(monkeypatch: pytest.MonkeyPatch
         assert [file.id for file in options.find_all(ctx, ["*.jsonl"], tmp_path)] == ["a"]
         with pytest.raises(SessionNotFound):
             options.find(ctx, "b.jsonl", tmp_path)
+
+
+def test_what_comes_from_standard_input_cannot_be_taken_back(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Input(b"{}\n"))
+
+    assert run(["undo", "-"]) == 2
+    assert "name the session" in capsys.readouterr().err
