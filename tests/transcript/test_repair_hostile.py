@@ -13,7 +13,13 @@ from core.transcript.repair import repair
 
 
 def _row(uuid: str, parent: str | None, **more: object) -> bytes:
-    row = {"type": "assistant", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "message": {"content": []}}
+    row: dict[str, object] = {
+        "type": "assistant",
+        "uuid": uuid,
+        "parentUuid": parent,
+        "sessionId": "s",
+        "message": {"content": []},
+    }
     return json.dumps(row | more).encode() + b"\n"
 
 
