@@ -6,7 +6,6 @@ folder are read, never secrets and binaries, and never more than the limits allo
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from stat import S_ISREG
 
 from core.model import Message, call_id, tool_results, tool_uses
 from core.redact.text import redact
+from core.transcript.projects import without_waiting
 
 _CHARS_PER_TOKEN = 3
 """Code and text of agent sessions, on the safe side for both tokenizers."""
@@ -145,7 +145,7 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
         state = path.stat()
         if not S_ISREG(state.st_mode):
             return _named(use.path, "no ordinary file, not shown")
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=without_waiting) as file:  # by now it may be a pipe
             head = file.read(room_chars * _MOST_BYTES_A_CHAR) or b""
     except FileNotFoundError:
         return _named(use.path, "deleted since it was last used")
@@ -165,11 +165,6 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
     room = max(0, room_chars - (len(whole) - len(text)) - len(note))
     cut = text[:room].rpartition("\n")[0] or text[:room]
     return Restored(use.path, _framed(f"{use.path} ({age}):\n{cut}{note}"), bool(cut))
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    """Open a file that may have become a pipe since it was looked at."""
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _named(path: str, reason: str) -> Restored:

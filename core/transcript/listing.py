@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Raw
 
 from core.transcript.note import END_TYPE
-from core.transcript.projects import SessionFile, project_folders, project_slug, session_files, spellings
+from core.transcript.projects import SessionFile, project_folders, project_slug, read_small, session_files, spellings
 
 END_BYTES = 64 << 10
 """What is read at each end of a file."""
@@ -284,7 +284,7 @@ def _find_row(data: bytes, key: bytes, kind: str) -> _Row | None:
 def _title_beside(file: SessionFile) -> str:
     """The title that the client keeps in a file of its own, in the session's folder."""
     try:
-        raw = (file.path.with_suffix("") / "custom-title.json").read_bytes()
+        raw = read_small(file.path.with_suffix("") / "custom-title.json")
         return msgspec.json.decode(raw, type=_TitleFile).custom_title
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return ""

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from core.errors import InputError
+from core.transcript.projects import read_small
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def open_sessions(claude_dir: Path) -> dict[str, int]:
     found: dict[str, int] = {}
     for path in sorted((claude_dir / "sessions").glob("*.json")):
         try:
-            client = _decode_client(path.read_bytes())
+            client = _decode_client(read_small(path))
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             continue
         if _is_running(client.pid):

@@ -6,12 +6,14 @@ a slug finds candidates, it identifies nothing.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISREG
 
 SUFFIX = ".jsonl"
 AGENT_PREFIX = "agent-"
@@ -19,6 +21,8 @@ AGENT_PREFIX = "agent-"
 _SLUG_UNITS = 200
 """Longer slugs are cut here by the client, and get a hash of the whole path."""
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.IGNORECASE)
+_SMALL_BYTES = 64 << 10
+"""The files with one title, or one process, have less than a thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,22 @@ def agent_files(claude_dir: Path) -> list[SessionFile]:
         for session in _subfolders(project):
             found += transcripts(session / "subagents")
     return found
+
+
+def read_small(path: Path) -> bytes:
+    """Read a small file that a client keeps beside its transcripts; raises OSError, also for what is no file.
+
+    A pipe in its place must not block, and a huge file not fill the memory: of that the beginning comes back.
+    """
+    with open(path, "rb", buffering=0, opener=without_waiting) as file:
+        if not S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "no ordinary file", str(path))
+        return file.read(_SMALL_BYTES) or b""
+
+
+def without_waiting(path: str, flags: int) -> int:
+    """Open, for `open`, what may be a pipe whose other end nobody holds."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def transcripts(folder: Path) -> Iterator[SessionFile]:

@@ -100,6 +100,13 @@ def test_a_broken_title_file_is_as_good_as_none(path: Path) -> None:
     assert info(path, user("first")).title == "first"
 
 
+def test_a_pipe_in_the_place_of_the_title_file_is_as_good_as_none(path: Path) -> None:
+    path.with_suffix("").mkdir(parents=True)
+    os.mkfifo(path.with_suffix("") / "custom-title.json")  # opening it would wait for ever
+
+    assert info(path, user("prompt")).title == "prompt"
+
+
 def test_text_that_quotes_a_title_row_is_no_title(path: Path) -> None:
     quoting = user("first", toolUseResult={"customTitle": "quoted"})
 

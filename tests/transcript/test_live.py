@@ -105,3 +105,11 @@ def test_an_open_file_has_the_state_of_its_path(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
         FileState.of(tmp_path / name)
+
+
+def test_a_pipe_or_a_folder_in_the_place_of_an_entry_is_none(tmp_path: Path, client: subprocess.Popen[bytes]) -> None:
+    register(tmp_path, client.pid)
+    os.mkfifo(tmp_path / "sessions" / "1.json")  # opening it would wait for ever
+    (tmp_path / "sessions" / "2.json").mkdir()
+
+    assert open_in(tmp_path, SESSION) == client.pid
