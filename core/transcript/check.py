@@ -13,6 +13,7 @@ from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.findings import Finding, FindingKind
 from core.transcript.reader import BATCH_BYTES, Log
+from core.transcript.records import find_records, is_cut_off
 from core.transcript.recover import wrong_bytes
 from core.transcript.repair import Repairs, repairs_of
 
@@ -47,6 +48,7 @@ def check(log: Log, chain: Chain) -> list[Finding]:
         *_of_links(log, repairs),
         *_of_pairs(log.entries),
         *_of_boundaries(log),
+        *_of_blocks(log),
         *(finding for entry in log.entries for finding in _of_row(log, entry)),
     ]
     found.sort(key=lambda f: f.offset)
@@ -120,6 +122,12 @@ def _of_boundaries(log: Log) -> Iterator[Finding]:
             before = log.body(entry).get("logicalParentUuid")
             if isinstance(before, str) and before not in known:
                 yield Finding("history-not-in-file", entry.offset, "history before this boundary is not in the file")
+
+
+def _of_blocks(log: Log) -> Iterator[Finding]:
+    for placed in find_records(log):
+        if is_cut_off(log, placed):
+            yield Finding("cut-block", placed.offset, "what Foldmark wrote from here on was cut off; undo takes it out")
 
 
 def _of_row(log: Log, entry: Entry) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from dataclasses import replace as changed
 from itertools import chain
 from pathlib import Path
 
@@ -29,6 +30,8 @@ VERSION = 1
 """Of the record's format; a newer one is left alone."""
 _PREFIX = f'{{"type":"{TYPE}"'.encode()
 """How a record begins, as we write it."""
+_DERIVED = "5"
+"""The version that stands in an id that was made of a name; clients make theirs of random numbers (version 4)."""
 STDIN = "-"
 """The path of a source that was standard input: whoever piped it in has it still."""
 
@@ -133,6 +136,8 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
     its time; what was stored for the block goes.  A file that Foldmark made is removed, with its store, when nothing
     was added to it and its source is still there, or was standard input.
 
+    A block that was cut off while it was written (the power failed) goes as far as it is there, if nothing came after.
+
     Raises InputError when there is nothing to undo, Locked when the session is open in a client, Changed when the
     block or the file is not as it was written, and what writing raises; then the file is as it was.
     """
@@ -142,7 +147,10 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
         if (pid := open_in(claude_dir, path.stem)) is not None:
             raise Locked(f"{path.name} is open in the client (process {pid})", "end that session first")
         placed, record = _newest(log)
-        _must_be_whole(log, placed, record)
+        if is_cut_off(log, placed) and not _is_followed(log, placed):
+            placed = changed(placed, end=log.size)
+        else:
+            _must_be_whole(log, placed, record)
         if placed.offset == 0:
             _remove(log, placed, record, state)
         else:
@@ -159,6 +167,18 @@ def _newest(log: Log) -> tuple[Placed, Record]:
             f"{log.path.name}: the newest record is damaged, or of a newer version of Foldmark", "use that version"
         )
     return found[-1], found[-1].record
+
+
+def is_cut_off(log: Log, placed: Placed) -> bool:
+    """Whether the block of an operation in place is longer than what the file still has of it."""
+    return placed.offset > 0 and log.size < placed.end
+
+
+def _is_followed(log: Log, placed: Placed) -> bool:
+    """Whether others wrote rows behind a record: the rows of its block have ids of rows before it, or derived ones."""
+    known = {entry.uuid for entry in log.entries if entry.offset < placed.offset}
+    new = (entry.uuid for entry in log.entries if entry.offset > placed.offset)
+    return any(uuid and uuid not in known and uuid[14:15] != _DERIVED for uuid in new)
 
 
 def _must_be_whole(log: Log, placed: Placed, record: Record) -> None:

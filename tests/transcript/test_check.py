@@ -13,6 +13,7 @@ from core.model import JSON
 from core.transcript.chain import load
 from core.transcript.check import LONG_LINE_BYTES, check
 from core.transcript.findings import NOTES, Finding
+from core.transcript.records import Record, Source
 from core.transcript.repair import repair
 from tests.strategies import STEPS, Transcript, damaged, transcripts
 
@@ -178,3 +179,13 @@ def test_a_row_of_bad_bytes_without_a_message_is_odd(tmp_path: Path) -> None:
     data = b'{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-01-05T09:00:00Z","x":"\\ud800"}\n'
 
     assert kinds(tmp_path, data) == [("bad-bytes", 1), ("odd-row", 1)]
+
+
+def test_a_block_of_which_the_end_is_missing_is_named(tmp_path: Path) -> None:
+    source = Source("session.jsonl", "s", 1)
+    record = Record(op="compact", id="1", session_id="s", source=source).row(b"x" * 99)
+    data = conversation().data()
+
+    findings = checked(tmp_path, data + record)[0]
+
+    assert [(f.kind, f.offset) for f in findings] == [("cut-block", len(data))]

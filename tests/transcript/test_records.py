@@ -255,7 +255,6 @@ def test_a_record_that_is_quoted_in_a_row_is_none(session: Path) -> None:
         lambda data: data.replace(b"\n", b"\r\n"),
         lambda data: data.replace(b'{"type":"system","uuid":"b1"}\n', b""),
         lambda data: data.replace(b':0}\n{"type":"system"', b':0}{"type":"system"'),
-        lambda data: data.partition(BLOCK)[0].rstrip(b"\n"),
     ],
 )
 def test_a_block_that_was_edited_is_left_alone(session: Path, edit: Callable[[bytes], bytes]) -> None:
@@ -265,6 +264,31 @@ def test_a_block_that_was_edited_is_left_alone(session: Path, edit: Callable[[by
     with pytest.raises(Changed):
         undone(session)
     assert session.read_bytes() == data
+
+
+DERIVED = b'{"type":"system","uuid":"00000000-0000-5000-8000-000000000001"}\n{"type":"user","uuid":"u1"}\n'
+
+
+@pytest.mark.parametrize("lost", range(1, len(DERIVED) + 2))
+def test_a_block_that_was_cut_off_is_undone_as_far_as_it_is_there(session: Path, lost: int) -> None:
+    compact_in_place(session, DERIVED)
+    os.truncate(session, session.stat().st_size - lost)
+
+    undone(session)
+
+    assert session.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("lost", [40, len(DERIVED)])
+def test_a_block_that_was_cut_off_and_has_rows_behind_it_is_left_alone(session: Path, lost: int) -> None:
+    compact_in_place(session, DERIVED)
+    os.truncate(session, session.stat().st_size - lost)
+    added(session, LATER)
+    before = session.read_bytes()
+
+    with pytest.raises(Changed, match="edited"):
+        undone(session)
+    assert session.read_bytes() == before
 
 
 # Undo of a file
