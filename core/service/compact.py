@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-import msgspec
-
 from core.compaction.full import Options, Plan, plan, text_message
 from core.context.sizes import parts_of_conversation, parts_of_messages, projected_uuids, stale_uuids
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
@@ -28,7 +26,7 @@ from core.transcript.listing import last_written
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.note import note_of
 from core.transcript.projects import SUFFIX, SessionFile
-from core.transcript.records import STDIN, Record, Source
+from core.transcript.records import STDIN, Record, Source, digest_of_ends
 from core.transcript.store import Store
 from core.transcript.writer import append, locked, make_private, write_new
 
@@ -200,15 +198,17 @@ def new_session_id(session: Session, target: Target, *asked: str) -> str:
     return derived_id("session", session.file.parent, session.file.id, *asked, *form, *history)
 
 
-def source_of(session: Session, in_place: bool = False) -> Source:
-    """How the record of an operation names what it was done to."""
+def source_of(session: Session, in_place: bool = False, size: int | None = None) -> Source:
+    """How the record of an operation names what it was done to; `size`: the bytes of a transcript, if not all read."""
     file = session.file
     path = STDIN if file.piped else str(session.path.resolve())
     if session.claude is None:
         return Source(path, file.id, file.size_bytes)
     log = session.claude[0]
-    mtime_ns = os.fstat(log.file.fileno()).st_mtime_ns if in_place else msgspec.UNSET
-    return Source(path, file.id, log.size, mtime_ns)
+    fd, size = log.file.fileno(), log.size if size is None else size
+    if in_place:
+        return Source(path, file.id, size, os.fstat(fd).st_mtime_ns)
+    return Source(path, file.id, size, ends_sha256=digest_of_ends(fd, size))
 
 
 def _done_before(session: Session, options: Options) -> str:

@@ -24,7 +24,7 @@ from core.transcript.page import Body
 from core.transcript.persisted import file_name, persisted_path
 from core.transcript.projects import session_file
 from core.transcript.reader import Log
-from core.transcript.records import REDACTED, STDIN, find_records
+from core.transcript.records import REDACTED, STDIN, find_records, source_file
 from core.transcript.store import Store
 
 Where: TypeAlias = Literal["active", "earlier", "stored", "source"]
@@ -222,14 +222,16 @@ def _source(log: Log, seen: set[Path], stack: ExitStack) -> Log | None:
     for record in (placed.record for placed in find_records(log) if placed.record):
         if record.op == REDACTED or record.source.path == STDIN:  # what a copy leaves out is not to be found from it
             return None
-        path = log.path.parent / record.source.path
-        try:
-            if path.resolve() in seen:
-                continue
-            session = stack.enter_context(opened(session_file(path), whole=True))
-        except (FoldmarkError, OSError, ValueError, RuntimeError):  # gone, or not what the record says
+        path = source_file(log.path, record.source)
+        if path in seen:
+            continue
+        if path is None:  # gone, or not what the record says
             return None
-        seen.add(path.resolve())
+        try:
+            session = stack.enter_context(opened(session_file(path), whole=True))
+        except (FoldmarkError, OSError, ValueError):  # no transcript
+            return None
+        seen.add(path)
         return session.claude[0] if session.claude else None
     return None
 

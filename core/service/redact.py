@@ -146,7 +146,7 @@ class _Job:
             session_id=self.new_id,
             size=size,
             sha256=sha256,
-            source=msgspec.structs.replace(source_of(self.session), size=self.session.file.size_bytes),
+            source=source_of(self.session, size=self.session.file.size_bytes),
         )
         make_private(self.output.parent)
         try:

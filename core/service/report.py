@@ -18,7 +18,7 @@ from core.service.history import outputs
 from core.service.session import Session, model_of, opened, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
-from core.transcript.records import STDIN, Source, find_records
+from core.transcript.records import STDIN, Source, find_records, source_file
 
 
 def report(
@@ -65,10 +65,11 @@ def _as_it_was(after: Session, source: Source, scratch: Path) -> SessionFile:
             f"{after.path.name} was made of standard input",
             "name the transcript that it was: foldmark report BEFORE AFTER",
         )
-    path = after.path.parent / source.path
-    if not path.is_file():
+    path = source_file(after.path, source)
+    if path is None:
         raise SessionNotFound(
-            f"{path} is gone, and {after.path.name} was made of it", "name another one to compare with"
+            f"{source.path} is gone or out of reach, and {after.path.name} was made of it",
+            "name both: foldmark report BEFORE AFTER",
         )
     if path.stat().st_size <= source.size:
         return session_file(path)

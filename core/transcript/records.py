@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ VERSION = 1
 """Of the record's format; a newer one is left alone."""
 _PREFIX = f'{{"type":"{TYPE}"'.encode()
 """How a record begins, as we write it."""
+END_BYTES = 64 * 1024
 _DERIVED = "5"
 """The version that stands in an id that was made of a name; clients make theirs of random numbers (version 4)."""
 STDIN = "-"
@@ -48,6 +50,8 @@ class Source(msgspec.Struct, frozen=True, rename="camel"):
     size: int = msgspec.field(name="bytes")
     mtime_ns: int | msgspec.UnsetType = msgspec.UNSET
     """In place: the time of the file before, which undo gives back."""
+    ends_sha256: str | msgspec.UnsetType = msgspec.UNSET
+    """Of a transcript, for a new file: the digest of its ends (see `digest_of_ends`), by which undo knows it again."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", tag=TYPE):
@@ -230,15 +234,54 @@ def refuse_only_copy(path: Path, record: Record) -> None:
     """Raises InputError when what a file was made of is nowhere else."""
     if record.source.path != STDIN and not _source_is_whole(path, record):
         raise InputError(
-            f"{path.name} cannot be removed: its source, {path.parent / record.source.path}, is gone, and this is the "
-            "only copy",
+            f"{path.name} cannot be removed: its source, {path.parent / record.source.path}, is gone or another "
+            "one now, and this is the only copy",
             "remove the file yourself if it is not needed",
         )
 
 
 def _source_is_whole(path: Path, record: Record) -> bool:
-    source = path.parent / record.source.path
-    return os.path.isfile(source) and not source.samefile(path) and source.stat().st_size >= record.source.size
+    """Whether the source is there, with all bytes that were read of it; rows may stand behind them."""
+    source = record.source
+    try:
+        fd = os.open(path.parent / source.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return False
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or os.path.samestat(found, path.stat()) or found.st_size < source.size:
+            return False
+        return source.ends_sha256 in (msgspec.UNSET, digest_of_ends(fd, source.size))
+    finally:
+        os.close(fd)
+
+
+def digest_of_ends(fd: int, size: int) -> str:
+    """The SHA-256 of the first and the last `END_BYTES` of the first `size` bytes of a file.
+
+    The whole of a large file would be read for nothing: a transcript only grows, and one that was written anew has
+    other rows in front or at its end.
+    """
+    digest = hashlib.sha256(os.pread(fd, min(END_BYTES, size), 0))
+    start = max(0, size - END_BYTES)
+    digest.update(os.pread(fd, size - start, start))
+    return digest.hexdigest()
+
+
+def source_file(transcript: Path, source: Source) -> Path | None:
+    """The transcript that another was made of, where that is what the record may lead to; else None.
+
+    A record can be forged: it leads to nothing but a regular file of the session that it names, in the folder of the
+    transcript or anywhere below the one that holds that folder (unless that is the root), links followed.
+    """
+    try:
+        path = Path(os.path.realpath(transcript.parent / source.path))
+        folder = Path(os.path.realpath(transcript)).parent
+        is_near = path.parent == folder or (folder.parent.name != "" and path.is_relative_to(folder.parent))
+        is_it = is_near and session_file(path).id == source.session_id
+        return path if is_it and stat.S_ISREG(path.stat().st_mode) else None
+    except (OSError, ValueError):  # gone, or no name that a file can have
+        return None
 
 
 def _way_back(path: Path, record: Record) -> str:

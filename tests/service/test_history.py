@@ -15,7 +15,7 @@ from core.model import JSON
 from core.service.history import MAX_SOURCES, output, outputs, search
 from core.service.session import Session, opened
 from core.testing import SESSION_ID, Transcript
-from core.transcript.projects import session_file
+from core.transcript.projects import session_file, session_id
 from core.transcript.records import REDACTED
 from core.transcript.store import Store
 from tests.disk import compacted, on_disk, rows
@@ -125,7 +125,7 @@ def test_generations_are_followed_back_and_circles_end() -> None:
 
 
 def record(source: str, op: str = "compact") -> bytes:
-    named = {"path": source, "sessionId": "x", "bytes": 1}
+    named = {"path": source, "sessionId": session_id(Path(source)), "bytes": 1}
     row = {"type": "foldmark", "op": op, "id": "r", "sessionId": "x", "bytes": 0, "source": named}
     return json.dumps(row).encode() + b"\n"
 
@@ -137,6 +137,25 @@ def test_a_source_that_cannot_be_read_is_passed_over(tmp_path: Path, source: str
     path = tmp_path / "a.jsonl"
     path.write_bytes(record(source) + Transcript().prompt("Hello").data())
     assert len(where(path)) == 1
+
+
+@pytest.mark.parametrize("how", ["elsewhere", "linked", "other session", "pipe"])
+def test_a_record_leads_to_no_file_but_the_session_that_it_names_nearby(tmp_path: Path, how: str) -> None:
+    folder = tmp_path / "projects" / "p"
+    near, far = folder / "source.jsonl", tmp_path / "elsewhere" / "source.jsonl"
+    source = Transcript(OTHER_ID).prompt("Not for you").write(far if how in ("elsewhere", "linked") else near)
+    if how == "linked":
+        folder.mkdir(parents=True)
+        near.symlink_to(far)
+        source = near
+    if how == "pipe":
+        near.unlink()
+        os.mkfifo(near)
+    named = record(str(source)).replace(b'"sessionId": "source"', b'"sessionId": "x"')
+    made = Transcript().prompt("Hello").write(folder / "a.jsonl")
+    made.write_bytes((named if how == "other session" else record(str(source))) + made.read_bytes())
+
+    assert len(where(made)) == 1
 
 
 def test_what_was_left_out_of_a_copy_without_secrets_is_not_found_from_it(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from core.model import Message
 from core.transcript import records
 from core.transcript.live import FileState
 from core.transcript.reader import open_log
-from core.transcript.records import Record, Source, decisions_of, find_records, undo
+from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, undo
 from core.transcript.store import Store
 from core.transcript.writer import append, write_new
 from tests.disk import stored
@@ -342,6 +342,33 @@ def test_the_only_copy_is_not_removed(session: Path, loss: Callable[[Path], obje
     assert path.exists()
 
 
+@pytest.mark.parametrize("at", [0, -1])
+def test_a_source_that_was_written_anew_is_none_and_one_that_grew_is_one(session: Path, at: int) -> None:
+    session.write_bytes(OLD * 3_000)
+    with session.open("rb") as file:
+        ends = digest_of_ends(file.fileno(), session.stat().st_size)
+    known = record_of(session)
+    path = session.with_name("22222222-2222-4222-8222-222222222222.jsonl")
+    known = msgspec.structs.replace(known, source=msgspec.structs.replace(known.source, ends_sha256=ends))
+    write_new(path, [known.row(BLOCK), BLOCK])
+    data = bytearray(OLD * 3_000)
+    data[at] = ord("x")
+    session.write_bytes(data + LATER)
+    with pytest.raises(InputError, match="another one now"):
+        undone(path)
+
+    session.write_bytes(OLD * 3_000 + LATER)
+    assert undone(path)
+
+
+def test_a_pipe_in_the_place_of_the_source_is_none(session: Path) -> None:
+    path = compact(session)
+    session.unlink()
+    os.mkfifo(session)
+    with pytest.raises(InputError):
+        undone(path)
+
+
 def test_a_file_that_was_moved_over_its_source_is_not_removed(session: Path) -> None:
     compact(session).replace(session)
     with pytest.raises(InputError):
@@ -360,14 +387,7 @@ def test_an_in_place_block_on_such_a_file_is_cut_first(session: Path) -> None:
 
 def test_rows_that_come_at_the_last_moment_stop_a_removal(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = compact(session)
-    real = os.path.isfile
-
-    def isfile(name: str) -> bool:
-        if str(name) == str(session):
-            added(path, LATER)
-        return real(name)
-
-    monkeypatch.setattr(os.path, "isfile", isfile)
+    monkeypatch.setattr(records, "refuse_only_copy", lambda *_: added(path, LATER))
     with pytest.raises(Changed):
         undone(path)
     assert path.exists()
