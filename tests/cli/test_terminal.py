@@ -41,7 +41,8 @@ def hostile(tmp_path: Path) -> Path:
     "args",
     [
         ["context"], ["view"], ["output"], ["output", "", "t"], ["search", "", "found"], ["check"],
-        ["redact", "--check"], ["check", "", "--repair"], ["snip", "", "a1", "u2", "--dry-run"], ["compact", "--dry-run"],
+        ["redact", "--check"],
+        ["check", "", "--repair"], ["snip", "", "a1", "u2", "--dry-run"], ["compact", "--dry-run"],
         ["simulate"], ["compact", "", "--how", "micro", "--force"], ["report"], ["undo"], ["output", "", EVIL],
     ],
 )  # fmt: skip
