@@ -104,7 +104,7 @@ def command(
         raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
     chosen = _options(settings, instructions, in_place)
-    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown)
+    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
     beside = not (out_dir or dry_run)
     files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def command(
     settings = options.settings()
     beside = not (suggest or out_dir or dry_run)
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
-    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run)
+    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, clock=time.time)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
     if from_id and to_id:
         _show(snip(file, from_id, to_id, target, known), as_json, settings.claude_dir)

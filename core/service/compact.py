@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,6 +47,8 @@ class Target:
     dry_run: bool = False
     markdown: bool = False
     """Of other clients' transcripts: Markdown instead of Messages JSON."""
+    clock: Callable[[], float] | None = None
+    """Seconds since 1970: in place, tells a row that is being written from a torn one (None: all are torn)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,9 +317,9 @@ class _Task:
 
 
 def append_block(session: Session, target: Target, record: Record, block: bytes) -> None:
-    """Appends a record and its block to the transcript; raises Locked, WriteFailed, Changed: it grew meanwhile."""
+    """Appends a record and its block to the transcript; raises Locked, WriteFailed, Changed: it grows."""
     with locked(session.path, target.lock_dir):
-        append(session.path, record.row(block) + block, expected_size=record.source.size)
+        append(session.path, record.row(block) + block, expected_size=record.source.size, clock=target.clock)
 
 
 def write_output(session: Session, output: Path, record: Record, content: bytes, store: Store) -> None:

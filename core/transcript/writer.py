@@ -14,7 +14,7 @@ import hashlib
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from core.transcript.live import FileState
 
 BATCH_BYTES = 1 << 20
 """Pieces are joined up to this size before they are written: a system call per row costs more than the row."""
+HALF_WRITTEN_S = 2.0
+"""How old a last row without an end has to be to count as torn: a client writes a row in far less time."""
 _TEMP_PREFIX, _TEMP_SUFFIX = ".foldmark-", ".tmp"
 """Hidden, and no transcript by its name: clients read every `*.jsonl` of a project folder."""
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
@@ -102,22 +104,26 @@ def _changed(path: Path) -> Changed:
     return Changed(f"{path} was written by another program meanwhile", "run the command again")
 
 
-def append(path: Path, block: bytes, expected_size: int | None = None) -> int:
+def append(path: Path, block: bytes, expected_size: int | None = None, clock: Callable[[], float] | None = None) -> int:
     """Append a block of rows in one write and return its offset; a file that lacks the last line end gets it first.
 
     `expected_size` is the size of the file, in bytes, as it was read.  Rows of others are safe: what they append at
     the same time stands before the block (the offset is then larger than expected) or behind it.  A write of theirs
-    that is seen half done looks like a row without an end: then an empty line, which no reader minds, follows it.
+    that is seen half done looks like a row without an end, and would be cut in two: with a `clock` (seconds since
+    1970), such a row is left alone as long as it is younger than `HALF_WRITTEN_S`.
 
-    Raises Changed when the file has another size, WriteFailed.
+    Raises Changed when the file has another size or its last row is being written, WriteFailed.
     """
     with _failing(path):
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         try:
-            size = os.fstat(fd).st_size
+            found = os.fstat(fd)
+            size = found.st_size
             if expected_size is not None and size != expected_size:
                 raise _changed(path)
             line_end = b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""
+            if line_end and clock and abs(clock() - found.st_mtime) < HALF_WRITTEN_S:
+                raise Changed(f"{path} ends in a row that is being written", "run the command again in a moment")
             return _append(fd, line_end + block) + len(line_end)
         finally:
             os.close(fd)

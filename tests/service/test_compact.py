@@ -627,3 +627,16 @@ def test_of_two_that_compact_the_same_at_once_the_second_finds_it_done(
     assert (first.changed, again.changed, again.output) == (True, False, first.output)
     assert again.reason == "the same compaction was written before"
     assert Store.beside(Path(first.output)).bodies()
+
+
+def test_in_place_a_row_that_is_being_written_is_not_cut_in_two(session: Path, tmp_path: Path) -> None:
+    with session.open("ab") as file:
+        file.write(b'{"type":"user","uu')
+    before, written = session.read_bytes(), session.stat().st_mtime
+    target = Target(tmp_path / "locks", in_place=True, clock=lambda: written + 0.5)
+    with pytest.raises(Changed, match="is being written"):
+        compact(session_file(session), Says("So far."), Options(0, 3_000), target)
+    assert session.read_bytes() == before
+
+    target = Target(tmp_path / "locks", in_place=True, clock=lambda: written + 5)
+    assert compact(session_file(session), Says("So far."), Options(0, 3_000), target).changed

@@ -559,3 +559,28 @@ def test_a_private_folder_that_another_process_makes_first_is_used(
     at_call(monkeypatch, "mkdir", lambda: os.mkdir(tmp_path / "a"))
     make_private(tmp_path / "a")
     assert (tmp_path / "a").is_dir()
+
+
+# Rows that are being written
+
+
+@pytest.mark.parametrize(("age_s", "end", "waits"), [(1, b"", True), (3, b"", False), (1, b"\n", False)])
+def test_a_last_row_without_an_end_is_left_alone_while_it_is_young(
+    tmp_path: Path, age_s: float, end: bytes, waits: bool
+) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(b'{"half' + end)
+    written = path.stat().st_mtime
+    if waits:
+        with pytest.raises(Changed, match="is being written"):
+            append(path, b"{}\n", clock=lambda: written + age_s)
+        assert path.read_bytes() == b'{"half'
+        return
+    append(path, b"{}\n", clock=lambda: written + age_s)
+    assert path.read_bytes() == b'{"half\n{}\n'
+
+
+def test_a_pipe_under_the_name_of_a_temporary_file_stops_no_write(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".foldmark-x.tmp")
+    write_new(tmp_path / "a", [b"x"])
+    assert (tmp_path / "a").read_bytes() == b"x"
