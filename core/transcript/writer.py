@@ -14,6 +14,7 @@ import hashlib
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,8 @@ HALF_WRITTEN_S = 2.0
 """How old a last row without an end has to be to count as torn: a client writes a row in far less time."""
 _TEMP_PREFIX, _TEMP_SUFFIX = ".foldmark-", ".tmp"
 """Hidden, and no transcript by its name: clients read every `*.jsonl` of a project folder."""
+_TRIES, _TRY_S = 500, 0.02
+"""How often a folder that another process holds is tried, and how long it is waited for between."""
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
 """How file systems without hard links (FAT, some network shares) answer."""
 _HINTS = {
@@ -184,7 +187,7 @@ def holding(folder: Path) -> Iterator[None]:
     """Make a folder (see `make_private`) and hold it: whoever holds it too waits until it is let go.
 
     The lock is one on the folder itself, so it needs no file and no agreement on a place; a disk without locks holds
-    nothing.  Raises WriteFailed, also for a link in the folder's place.
+    nothing.  Raises Locked when another holds it for ten seconds, WriteFailed, also for a link in the folder's place.
     """
     fd = None
     while fd is None:
@@ -200,8 +203,7 @@ def holding(folder: Path) -> Iterator[None]:
 def _hold(folder: Path) -> int | None:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(fd, fcntl.LOCK_EX)
+        _lock(fd, folder)
         if os.path.samestat(os.fstat(fd), os.stat(folder)):
             return fd
     except BaseException:
@@ -209,6 +211,18 @@ def _hold(folder: Path) -> int | None:
         raise
     os.close(fd)  # another folder of that name, made meanwhile
     return None
+
+
+def _lock(fd: int, folder: Path) -> None:
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            time.sleep(_TRY_S)
+        except OSError:  # a disk without locks
+            return
+    raise Locked(f"{folder} is being written by another process", "wait until it is done")
 
 
 def _held_by(holder: Path) -> str:

@@ -584,3 +584,49 @@ def test_a_pipe_under_the_name_of_a_temporary_file_stops_no_write(tmp_path: Path
     os.mkfifo(tmp_path / ".foldmark-x.tmp")
     write_new(tmp_path / "a", [b"x"])
     assert (tmp_path / "a").read_bytes() == b"x"
+
+
+# Folders that are held
+
+
+def test_a_folder_that_another_holds_too_long_is_locked_and_free_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.transcript.writer._TRY_S", 0)
+    folder = tmp_path / "store"
+    with writer.holding(folder), pytest.raises(Locked), writer.holding(folder):
+        pass
+    with writer.holding(folder):
+        assert folder.is_dir()
+
+
+def test_a_folder_that_is_made_anew_while_it_is_waited_for_is_the_one_that_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, real, steps = tmp_path / "store", fcntl.flock, [folder_made_anew, Path.rmdir]
+
+    def flock(fd: int, how: int) -> None:
+        if steps:
+            steps.pop()(folder)
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with writer.holding(folder):
+        fd = os.open(folder, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            real(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(fd)
+
+
+def folder_made_anew(folder: Path) -> None:
+    folder.rename(folder.with_name("old"))
+    folder.mkdir()
+
+
+def test_a_disk_without_locks_holds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(fd: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "no locks")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with writer.holding(tmp_path / "store"), writer.holding(tmp_path / "store"):
+        pass
