@@ -133,7 +133,7 @@ def test_a_file_of_several_conversations_needs_a_pick(capsys: Capture) -> None:
     path = str(DATA / "foreign" / "claude-ai-export" / "conversations.json")
     assert run(["view", path]) == 2
     assert "--pick takes an id, a title or a number" in capsys.readouterr().err
-    for command in (["view"], ["context"], ["output"], ["check"], ["compact", "--dry-run"]):
+    for command in (["view"], ["context"], ["output"], ["check"], ["compact", "--dry-run"], ["redact", "--check"]):
         assert text(capsys, command[0], path, *command[1:], "--pick", "1") != ""
     assert run(["search", path, "the", "--pick", "1"]) == 0
     assert run(["snip", path, "--suggest", "--pick", "1"]) == 0
