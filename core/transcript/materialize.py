@@ -193,15 +193,17 @@ def _order(plan: Compacted, chain: Chain) -> list[tuple[int, Entry | None]]:
 def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> dict[str, JSON] | None:
     plan, row = writer.plan, writer.log.row(entry)
     others_stay = plan.in_place or not plan.summary
-    # Damaged files have such rows: of a message that is summarised, behind one that is kept.
-    summarised = plan.summary and message is None and entry.type in ("user", "assistant") and not entry.api_error
+    # Damaged files have such rows: of a message that is summarised, behind one that is kept.  Errors that the client
+    # made up are no messages either, but clients up to 1.0 send them.
+    summarised = plan.summary and message is None and entry.type in ("user", "assistant")
     new: dict[str, JSON] | None = row if others_stay and not summarised else None
     if place < plan.changed_from:
         (writer.calls if entry.type == "assistant" else writer.results).update(entry.tools)
         return row
     if message is not None and message.kind == "response":
         new = _response_row(writer, row, plan.prompt_tokens[place])
-    elif message is not None and (entry.type == "user" or not others_stay):
+    elif message is not None and (entry.type != "attachment" or not others_stay):
+        # Local commands are user rows to clients up to 2.0, which send no others of them.
         new = _user_row(writer, row, message)
     if new is None and plan.in_place:
         # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.

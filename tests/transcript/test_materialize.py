@@ -365,8 +365,20 @@ def test_in_place_rows_of_what_is_summarised_do_not_come_back_from_behind_the_cu
     made.respond({"type": "text", "text": "API Error"}).rows[-1]["isApiErrorMessage"] = True
     rows = written(folder, made, 2, in_place=True)
 
-    assert [row.get("content") for row in rows[-3:-1]] == ["left out by a compaction", None]
+    assert [row.get("content") for row in rows[-3:-1]] == ["left out by a compaction"] * 2
     assert texts(messages(folder / "out.jsonl")) == [("user", "So far."), ("user", "Second"), ("assistant", "Done.")]
+
+
+def test_a_local_command_is_a_user_row_which_all_clients_send(folder: Path) -> None:
+    made = Transcript().prompt("First").answer("Yes.").prompt("Second").answer("Done.")
+    made.system("local_command", "<command-name>/cost</command-name>")
+    rows = written(folder, made, 2, in_place=True)
+
+    row = next(row for row in rows if row.get("uuid") == made.last)
+    assert (row["type"], str(content(row))) == (
+        "user",
+        str([{"type": "text", "text": "<command-name>/cost</command-name>"}]),
+    )
 
 
 def test_in_place_titles_and_modes_stand_at_the_end_again(folder: Path) -> None:
