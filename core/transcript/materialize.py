@@ -196,7 +196,9 @@ def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> 
     # Damaged files have such rows: of a message that is summarised, behind one that is kept.  Errors that the client
     # made up are no messages either, but clients up to 1.0 send them.
     summarised = plan.summary and message is None and entry.type in ("user", "assistant")
-    new: dict[str, JSON] | None = row if others_stay and not summarised else None
+    # A row of an unknown type on the chain, progress too, ends it for clients up to 2.0.
+    stays = others_stay and entry.on_chain and not summarised
+    new: dict[str, JSON] | None = row if stays else None
     if place < plan.changed_from:
         (writer.calls if entry.type == "assistant" else writer.results).update(entry.tools)
         return row

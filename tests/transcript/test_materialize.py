@@ -381,6 +381,17 @@ def test_a_local_command_is_a_user_row_which_all_clients_send(folder: Path) -> N
     )
 
 
+def test_in_place_no_row_of_a_type_that_old_clients_do_not_know_is_on_the_chain(folder: Path) -> None:
+    made = Transcript().prompt("First").answer("Yes.").prompt("Second")
+    made._chain({"type": "progress", "data": {}}).answer("Done.")
+    progress = made.rows[-2]["uuid"]
+    rows = written(folder, made, 2, in_place=True)
+
+    row = next(row for row in rows if row.get("uuid") == progress)
+    assert (row["type"], row["subtype"]) == ("system", "informational")
+    assert texts(messages(folder / "out.jsonl")) == [("user", "So far."), ("user", "Second"), ("assistant", "Done.")]
+
+
 def test_in_place_titles_and_modes_stand_at_the_end_again(folder: Path) -> None:
     made = Transcript().beside("ai-title", aiTitle="old").beside("custom-title", customTitle="Mine")
     made.beside("ai-title", aiTitle="Theirs").beside("permission-mode", permissionMode="plan")
