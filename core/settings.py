@@ -40,11 +40,11 @@ class Settings(BaseSettings):
     claude_dir: Path
     """The client's folder, with `projects/` in it."""
     models_file: Path | None = None
-    """A model table that replaces the bundled one."""
+    """A model table that is laid in front of the bundled one."""
     allowed_roots: tuple[Path, ...] = ()
     """Folders outside `claude_dir` from which a program, as opposed to a person, may open transcripts."""
     window_tokens: int | None = Field(default=None, ge=40_000)
-    """The context window, for models that the table does not know; the answer (20,000) and the
+    """The context window, in place of the model's own; the answer (20,000) and the
     headroom (13,000) come off, which leaves nothing to work with below 40,000."""
     keep_tokens: Tokens = 20_000
     """What a compaction keeps word for word at the end."""

@@ -25,10 +25,9 @@ from core.service.stages import StageSettings
 from core.settings import Settings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers import AUTO, SUMMARIZERS, make
+from core.summarizers.base import room_chars
 from core.transcript.projects import SessionFile
 
-_CHARS_PER_TOKEN = 3
-"""Of a summary: prose with many names."""
 _SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)?\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, None: 60}
 
@@ -164,7 +163,7 @@ def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
     limits = RestoreLimits(
         settings.restore_files, settings.restore_file_tokens, settings.restore_total_tokens, Path.home()
     )
-    return Options(settings.keep_tokens, settings.summary_tokens * _CHARS_PER_TOKEN, instructions, limits, in_place)
+    return Options(settings.keep_tokens, room_chars(settings.summary_tokens), instructions, limits, in_place)
 
 
 def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:

@@ -22,7 +22,7 @@ from core.stages.receipt import page_name, receipt
 from core.stages.segments import Segment, segments
 from core.stages.verdict import Verdict
 from core.stages.worth import auto_threshold_tokens, effective_tokens, is_cold, worth
-from core.summarizers.base import SummaryRequest
+from core.summarizers.base import SummaryRequest, room_chars
 from core.summarizers.extractive import Extractive
 from core.transcript.materialize import derived_id
 
@@ -34,8 +34,6 @@ NOTE_SHARE, MIN_NOTE_TOKENS, MAX_NOTE_TOKENS = 0.08, 150, 900
 """The room of a note: this share of its span, within these bounds."""
 MAX_NOTE_SHARE = 0.40
 """A note that takes more of what its span takes is not worth it."""
-CHARS_PER_TOKEN = 3
-"""Of a note: prose with many names."""
 BATCH_RESPONSES = 8
 """There is at most one batch in so many responses."""
 MAX_NOTES, MAX_NOTES_TOKENS, MERGED_TOKENS = 8, 6_000, 1_200
@@ -265,9 +263,9 @@ def _noted(
         note = f"{head}\n{Extractive().summarize(SummaryRequest(clean, chars)).text}"
         return note, scene.block_tokens([{"type": "text", "text": note}])
 
-    note, size = draft(room_tokens * CHARS_PER_TOKEN)
+    note, size = draft(room_chars(room_tokens))
     if size > room_tokens:  # a text of dense tokens: once more, by what was found
-        note, size = draft(room_tokens * CHARS_PER_TOKEN * room_tokens // size)
+        note, size = draft(room_chars(room_tokens) * room_tokens // size)
     return Collapsed(ident, uuids, note, tokens, size, tier, _responses(scene))
 
 
