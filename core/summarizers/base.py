@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from core.model import Message
+from core.model import JSON, Message, Usage
 
 DEFAULT_BUDGET_CHARS = 24_000
 """About 6,000 tokens: with a tail of 20,000 it leaves 14 % of a context of 180,000.  On real sessions 12,000 tokens
@@ -27,6 +27,8 @@ class SummaryRequest:
     `messages` hold what the summary replaces, oldest first; a message of kind "summary" is an earlier summary, to be
     updated and not embedded.  `previous` is one more such summary, older than all messages.  `instructions` say what
     to pay attention to.  `cwd` and `transcript` are named in the text, so that the reader finds files and history.
+    `fork` is the body of the request that the conversation would send next, where it is known as it was sent: a model
+    that gets it with one more message reads it from the cache.
     """
 
     messages: Sequence[Message]
@@ -35,6 +37,7 @@ class SummaryRequest:
     previous: str = ""
     cwd: str = ""
     transcript: str = ""
+    fork: Mapping[str, JSON] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,10 @@ class Summary:
     text: str
     summarizer: str
     left_out: tuple[tuple[str, int], ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    """What the model was paid for, all calls together."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know: another summariser took over, the text was cut, the input was."""
 
 
 class Summarizer(Protocol):
