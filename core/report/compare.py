@@ -9,13 +9,13 @@ from functools import cached_property
 
 import msgspec
 
+from core.facts.names import names_in
+from core.facts.scan import scan
+from core.facts.statements import units
+from core.facts.text import SCAN_CHARS, one_line, typed
 from core.model import Block, Message, block_text, call_id, tool_results, tool_uses
 from core.redact.values import redact_messages
 from core.report.data import NameCoverage, PartLine, Place, PlaceCount, Said, Standing
-from core.summarizers.extractive.names import names_in
-from core.summarizers.extractive.requests import units
-from core.summarizers.extractive.scan import scan
-from core.summarizers.extractive.text import SCAN_CHARS, one_line, typed
 from core.transcript.outline import outline_blocks
 
 LARGEST = 12

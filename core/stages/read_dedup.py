@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from core.context.projection import Replaced
+from core.facts.names import strings_in
 from core.model import Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, tool_results_of
-from core.summarizers.extractive.names import strings_in
 from core.transcript.blob import json_bytes
 
 MIN_CHARS = 1_000

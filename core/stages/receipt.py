@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+from core.facts.outcomes import exit_code, normal
+from core.facts.scan import Call, scan
+from core.facts.text import cut, one_line
 from core.model import Message
 from core.redact.values import redact_messages
-from core.summarizers.extractive.commands import exit_code, normal
-from core.summarizers.extractive.scan import Call, scan
-from core.summarizers.extractive.text import cut, one_line
 from core.transcript.store import PAGE_PREFIX
 
 _LISTED = 5

@@ -9,12 +9,12 @@ from itertools import groupby
 
 import msgspec
 
+from core.facts.names import names_in
+from core.facts.outcomes import exit_code, normal
+from core.facts.scan import Call, Conversation, scan
 from core.model import JSON, Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.results import tool_results_of
-from core.summarizers.extractive.commands import exit_code, normal
-from core.summarizers.extractive.names import names_in
-from core.summarizers.extractive.scan import Call, Conversation, scan
 
 _LISTINGS = ("Grep", "Glob", "LS")
 _TASK_LIST = "TodoWrite"

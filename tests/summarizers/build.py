@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from core.facts.scan import Conversation, scan
 from core.model import JSON, Block, Kind, Message
 from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest
 from core.summarizers.extractive import Extractive
-from core.summarizers.extractive.scan import Conversation, scan
 
 
 def said(text: str, uuid: str = "11112222-0000", kind: Kind = "prompt") -> Message:

@@ -6,21 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from core.facts.changes import definitions, touched
+from core.facts.scan import Conversation
+from core.facts.text import code
 from core.summarizers.extractive.items import MUST, Item
-from core.summarizers.extractive.scan import Call, Conversation
-from core.summarizers.extractive.text import capped, code
 
-_EDITS = re.compile(r"edit|replace|patch|update|insert|str_replace", re.IGNORECASE)
-_WRITES = re.compile(r"write|create|save", re.IGNORECASE)
-_READS = re.compile(r"read|view|open|cat|fetch", re.IGNORECASE)
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.{1,300})$", re.MULTILINE)
-_DEFINED = re.compile(
-    r"^[ \t]{0,24}(?:(?:export|default|pub|public|private|protected|static|async|abstract|final) ){0,4}"
-    r"(?:def|class|func|fn|function|interface|struct|enum|type|const|trait|record)"
-    r" (?:\([^)\n]{0,80}\) )?([A-Za-z_]\w{2,60})",
-    re.MULTILINE,
-)
-"""A definition at the start of a line, in the languages that begin it with a word."""
 _BACK = re.compile(r"^`([^`]+)`:? ?(.*)$")
 _COUNT = re.compile(r"(created|edited|read|deleted) ?(\d*)")
 _DEFINITIONS = 4
@@ -53,43 +43,14 @@ def files(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
     for item in earlier:
         _take_back(found, item)
     for call in talk.calls:
-        for path, what in _touched(call):
+        for path, what in touched(call):
             file = found.setdefault(path, _File(path))
             file.at = call.at
             file.counts[what] = file.counts.get(what, 0) + 1
-            for name in _definitions(call) if what != "read" else ():
+            for name in definitions(call) if what != "read" else ():
                 file.about.pop(name, None)
                 file.about[name] = None
     return sorted((f.item(talk.recency(f.at)) for f in found.values()), key=lambda i: i.at)
-
-
-def _touched(call: Call) -> list[tuple[str, str]]:
-    if call.failed:
-        return []
-    patches = [
-        m
-        for text in (call.command, call.input.get("input"), call.input.get("patch"))
-        if isinstance(text, str)
-        for m in _PATCHED.finditer(capped(text))
-    ]
-    if patches:
-        kinds = {"Add": "created", "Update": "edited", "Delete": "deleted"}
-        return [(m[2].strip(), kinds[m[1]]) for m in patches]
-    if not call.path:
-        return []
-    for pattern, what in ((_EDITS, "edited"), (_WRITES, "created"), (_READS, "read")):
-        if pattern.search(call.name):
-            return [(call.path, what)]
-    return []
-
-
-def _definitions(call: Call) -> list[str]:
-    texts = [
-        v
-        for k in ("new_string", "content", "new_str", "file_text", "input", "patch")
-        if isinstance(v := call.input.get(k), str)
-    ]
-    return [name for text in texts for name in _DEFINED.findall(capped(text))]
 
 
 def _take_back(found: dict[str, _File], item: Item) -> None:

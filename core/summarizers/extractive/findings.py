@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from core.summarizers.extractive.cues import finding_score, identifiers, keys
+from core.facts.cues import finding_score, identifiers, keys
+from core.facts.scan import Conversation
+from core.facts.text import capped, cut, one_line, sentences
 from core.summarizers.extractive.items import Item, without_repeats
-from core.summarizers.extractive.scan import Conversation
-from core.summarizers.extractive.text import capped, cut, one_line, sentences
 
 _CHARS = 300
 _WORTH = 2.0

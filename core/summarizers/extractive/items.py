@@ -20,15 +20,6 @@ class Item:
     tag: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A text that a person or the model wrote, with its place among the messages and its message's short id."""
-
-    text: str
-    at: int
-    id: str = ""
-
-
 def ranked(items: Sequence[Item], rank: float) -> list[Item]:
     """The items, all of one rank: what an earlier summary held as a must is one again."""
     return [Item(i.text, rank, i.at, i.id, i.tag) for i in items]

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from core.facts.statements import units
+from core.facts.text import cut, one_line, sentences
 from core.summarizers.extractive.items import Item
-from core.summarizers.extractive.requests import units
 from core.summarizers.extractive.sections import MARK, NOTHING, SECTIONS, Section
-from core.summarizers.extractive.text import cut, one_line, sentences
 
 _BULLET = re.compile(r"^- (?:\(([a-z ]{2,24})\) ?)?(?:\[([0-9A-Za-z-]{1,8})\] ?)?(.*)$")
 _LABELLED = re.compile(r"^- ([^`\[(\n]{2,40}:)$")

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.summarizers.extractive.cues import LABEL
+from core.facts.cues import LABEL
+from core.facts.names import Names, names_in
+from core.facts.text import cut
 from core.summarizers.extractive.items import MUST, Item
-from core.summarizers.extractive.names import Names, names_in
 from core.summarizers.extractive.sections import NOTHING, PRIORITY, SECTIONS, Section
-from core.summarizers.extractive.text import cut
 
 SMALL_CHARS = 3_000
 """A smaller summary has room for content only: short headings, no message ids, no empty sections."""

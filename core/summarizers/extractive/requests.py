@@ -6,23 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.summarizers.extractive.cues import BINDING, DEFERRED, LABEL, PREFERENCE, RULE, SETS, UPDATE, identifiers, keys
-from core.summarizers.extractive.items import MUST, Item, Said, without_repeats
-from core.summarizers.extractive.scan import Conversation
-from core.summarizers.extractive.text import cut, one_line, quoted, sentences, unmarked
-from core.summarizers.extractive.updates import replaced
-from core.summarizers.extractive.values import values_in
+from core.facts.cues import DEFERRED, keys
+from core.facts.scan import Conversation, Said
+from core.facts.statements import statement_score, units
+from core.facts.text import cut, one_line, quoted, unmarked
+from core.facts.updates import replaced
+from core.summarizers.extractive.items import MUST, Item, without_repeats
 
 MESSAGE_CHARS = 2_400
 """Of a message between the first and the last request: its first 1,800 characters and its last 600."""
 _MESSAGE_TAIL = 600
-_LINE_CHARS = 200
-"""A line up to this long is one statement: what qualifies a rule stands beside it."""
-_STATEMENT_CHARS = 400
-_STATEMENTS_IN_MESSAGE = 40
-"""Of a long paste only the first rules count: more would be a document and no wishes."""
-_WORTH = 2.0
-"""One clear sign, or two weak ones: finds some 4 statements in a real session, most of them rightly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,45 +67,6 @@ def requests(
         _between(said, talk, covered, often),
         len(gone),
     )
-
-
-def units(text: str) -> list[str]:
-    """The statements in a message that are worth keeping by themselves: its rules, wishes, values, changes."""
-    out: list[str] = []
-    fenced = False
-    for line in text.splitlines():
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and line.strip():
-            parts = [unmarked(line)] if len(line) <= _LINE_CHARS else sentences(line[: 20 * _STATEMENT_CHARS])
-            out += [part for part in parts if len(part) <= _STATEMENT_CHARS and statement_score(part) >= _WORTH]
-        if len(out) >= _STATEMENTS_IN_MESSAGE:
-            break
-    return out[:_STATEMENTS_IN_MESSAGE]
-
-
-def statement_score(text: str) -> float:
-    """How much a sentence of a person looks like something that goes on to hold; from 2 on it counts as such."""
-    values, rest = values_in(text)
-    label = LABEL.match(text)
-    exact = sum(len(v) for kind, v in values.items() if kind not in ("number", "person"))
-    signs = (
-        (3.0, label),
-        (2.0, RULE.search(rest) or (label and BINDING.search(label[0]))),
-        (2.0, PREFERENCE.search(rest)),
-        (2.0, DEFERRED.search(rest)),
-        (1.5, UPDATE.search(rest)),
-        (1.0, exact > 0),
-        (1.0, exact > 1),
-        (1.0, values and SETS.search(rest)),
-        (1.0, "zone" in values or "language" in values),  # a session has one of each
-        (0.5, "person" in values),
-        (0.5, "number" in values),
-        (0.5, identifiers(text)),
-        (-2.0, text.endswith("?")),
-        (-1.0, not keys(rest)),
-    )
-    return sum(worth for worth, sign in signs if sign)
 
 
 def _first_and_last(said: Sequence[Said], first_chars: int, last_chars: int) -> list[Item]:

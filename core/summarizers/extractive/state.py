@@ -2,89 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from core.model import JSON
-from core.summarizers.extractive.commands import outcome
-from core.summarizers.extractive.cues import says_next
+from core.facts.cues import says_next
+from core.facts.outcomes import outcome
+from core.facts.scan import Call, Conversation
+from core.facts.tasks import last_plan, open_todos, skills
+from core.facts.text import code, cut, one_line, quoted, sentences
 from core.summarizers.extractive.items import MUST, Item, ranked
-from core.summarizers.extractive.scan import Call, Conversation
-from core.summarizers.extractive.text import code, cut, one_line, quoted, sentences
-
-_TASK_ID = re.compile(r"#(\w{1,12})")
-_DONE = ("completed", "deleted", "cancelled", "done")
 
 
 def tasks(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
     """Open todos, plan and skills; a later list replaces an earlier summary's."""
-    found = _todos(talk.calls)
-    listed = ranked([i for i in earlier if i.tag == "todo"], MUST - 1) if found is None else found
+    todos = open_todos(talk.calls)
+    if todos is None:
+        listed = ranked([i for i in earlier if i.tag == "todo"], MUST - 1)
+    else:
+        listed = [
+            Item(f"{cut(one_line(todo.text), 240)} ({todo.status or 'open'})", MUST - 1, todo.at, tag="todo")
+            for todo in todos
+        ]
     kept = ranked([i for i in earlier if i.tag != "todo"], MUST - 2)
-    return [*kept, *listed, *_plans(talk.calls), *_skills(talk.calls)]
+    return [*kept, *listed, *_plan(talk.calls), *_skills(talk.calls)]
 
 
-def _todos(calls: Sequence[Call]) -> list[Item] | None:
-    """What is open after all calls that kept a list; None if none did."""
-    open_items: dict[str, tuple[str, str, int]] = {}
-    seen = False
-    for call in calls:
-        whole = call.input.get("todos") or call.input.get("plan")
-        if isinstance(whole, list):
-            seen = True
-            open_items = {f"{n}": (*_todo(entry), call.at) for n, entry in enumerate(whole) if isinstance(entry, dict)}
-        elif call.name == "TaskCreate":
-            seen = True
-            number = _TASK_ID.search(call.result or "")
-            open_items[number[1] if number else f"new{len(open_items)}"] = (
-                _string(call.input, "subject"),
-                "pending",
-                call.at,
-            )
-        elif call.name == "TaskUpdate":
-            key = str(call.input.get("taskId"))
-            if key in open_items:
-                text, status, _ = open_items[key]
-                open_items[key] = (
-                    _string(call.input, "subject") or text,
-                    _string(call.input, "status") or status,
-                    call.at,
-                )
-    if not seen:
-        return None
-    left = [(text, status, at) for text, status, at in open_items.values() if text and status not in _DONE]
-    return [
-        Item(f"{cut(one_line(text), 240)} ({status or 'open'})", MUST - 1, at, tag="todo") for text, status, at in left
-    ]
-
-
-def _todo(entry: dict[str, JSON]) -> tuple[str, str]:
-    return _string(entry, "content") or _string(entry, "step") or _string(entry, "text"), _string(entry, "status")
-
-
-def _string(fields: dict[str, JSON], key: str) -> str:
-    value = fields.get(key)
-    return value if isinstance(value, str) else ""
-
-
-def _plans(calls: Sequence[Call]) -> list[Item]:
-    last: Item | None = None
-    for call in calls:
-        plan = _string(call.input, "plan")
-        if plan.strip():
-            last = Item(cut(one_line(plan), 400), MUST - 2, call.at, call.id, "plan")
-        elif "/plans/" in call.path.replace("\\", "/") and call.path.endswith(".md"):
-            last = Item(code(call.path), MUST - 2, call.at, call.id, "plan")
-    return [last] if last else []
+def _plan(calls: Sequence[Call]) -> list[Item]:
+    plan = last_plan(calls)
+    if plan is None:
+        return []
+    shown = code(plan.path) if plan.path else cut(one_line(plan.text), 400)
+    return [Item(shown, MUST - 2, plan.call.at, plan.call.id, "plan")]
 
 
 def _skills(calls: Sequence[Call]) -> list[Item]:
-    used = {
-        name: call
-        for call in calls
-        if call.name == "Skill" and (name := _string(call.input, "skill") or _string(call.input, "command"))
-    }
-    return [Item(code(cut(name, 80)), MUST - 3, call.at, call.id, "skill in use") for name, call in used.items()]
+    used = skills(calls).items()
+    return [Item(code(cut(name, 80)), MUST - 3, call.at, call.id, "skill in use") for name, call in used]
 
 
 def work(talk: Conversation, earlier: Sequence[Item], answer_chars: int) -> list[Item]:

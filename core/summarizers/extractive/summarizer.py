@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.facts.cues import keys
+from core.facts.scan import Conversation, scan
+from core.facts.text import SUMMARY_CHARS, cut, one_line
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive.commands import commands, errors
-from core.summarizers.extractive.cues import keys
 from core.summarizers.extractive.files import files
 from core.summarizers.extractive.findings import concepts, findings
 from core.summarizers.extractive.items import Item
 from core.summarizers.extractive.previous import UNPLACED, Earlier, read_back
 from core.summarizers.extractive.render import SMALL_CHARS, Page
 from core.summarizers.extractive.requests import requests
-from core.summarizers.extractive.scan import Conversation, scan
 from core.summarizers.extractive.sections import SHORT_TITLE, TITLE
 from core.summarizers.extractive.state import next_step, tasks, work
-from core.summarizers.extractive.text import SUMMARY_CHARS, cut, one_line
 
 _GROWTH = 1.25
 _GROWTH_FLOOR_CHARS = 12_000

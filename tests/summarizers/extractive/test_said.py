@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from core.facts.statements import units
 from core.summarizers.extractive.findings import concepts, findings
 from core.summarizers.extractive.items import Item
-from core.summarizers.extractive.requests import units
 from tests.summarizers.build import answer, said, section, summary_of, talk
 
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from core.summarizers.extractive.cues import DEFERRED, LABEL, PREFERENCE, RULE, STOP, UPDATE, keys, stem
-from core.summarizers.extractive.values import Values, ValueType, values_in
+from core.facts.cues import DEFERRED, LABEL, PREFERENCE, RULE, STOP, UPDATE, keys, stem
+from core.facts.values import Values, ValueType, values_in
 
 _PLAIN: frozenset[ValueType] = frozenset({"money", "date", "person", "version", "number", "url"})
 """Types whose new value replaces the old one without a word of change; a code or a branch may be one of several."""

@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from core.facts.names import Names, strings_in
+from core.facts.text import SCAN_CHARS, SUMMARY_CHARS, capped, cut, typed
 from core.model import JSON, Block, Message, block_text, call_id, tool_results, tool_uses
-from core.summarizers.extractive.items import Said
-from core.summarizers.extractive.names import Names, strings_in
-from core.summarizers.extractive.text import SCAN_CHARS, SUMMARY_CHARS, capped, cut, typed
 
 _PATH_KEYS = ("file_path", "notebook_path", "path", "filePath", "absolute_path", "target_file", "filename", "file")
 _CHANGE_KEYS = ("old_string", "new_string", "content", "new_str", "file_text", "new_source", "edits", "patch")
 _COMMAND_KEYS = ("command", "cmd", "script")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text that a person or the model wrote, with its place among the messages and its message's short id."""
+
+    text: str
+    at: int
+    id: str = ""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.summarizers.extractive.text import SCAN_CHARS, capped, code, cut, quoted, sentences, typed
+from core.facts.text import SCAN_CHARS, capped, code, cut, quoted, sentences, typed
 
 
 @pytest.mark.parametrize(

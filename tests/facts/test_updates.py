@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.summarizers.extractive.updates import replaced
+from core.facts.updates import replaced
 
 
 @pytest.mark.parametrize(

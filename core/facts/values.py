@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-from core.summarizers.extractive.cues import STOP
+from core.facts.cues import STOP
 
 ValueType: TypeAlias = Literal[
     "url", "money", "date", "zone", "language", "hash", "ref", "code", "version", "person", "number"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.summarizers.extractive.names import Names, names_in
+from core.facts.names import Names, names_in
 from tests.summarizers.build import answer, call, result, said, section, summary_of, talk
 
 

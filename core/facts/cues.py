@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from core.summarizers.extractive.names import names_in
+from core.facts.names import names_in
 
 
 def _any_of(*alternatives: str) -> re.Pattern[str]:
