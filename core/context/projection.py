@@ -8,16 +8,21 @@ applies it to the messages.  Both are deterministic, so a resumed session builds
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
 from core.model import JSON, Block, Message, call_id, is_media, tool_results
 from core.transcript.blob import media_blob
 
+Request: TypeAlias = int | None
+"""When something was decided: how many responses there were.  What they thought is bound to what they saw; what comes
+after them is thought in sight of the change.  None where that is not known: then no thinking behind it counts."""
 Reason: TypeAlias = Literal["budget", "cleared", "unchanged"]
 """budget: too large, stored.  cleared: old, stored.  unchanged: a second read of what an earlier result shows."""
 
@@ -39,8 +44,7 @@ class Replaced(msgspec.Struct, frozen=True, tag_field="kind", tag="replaced"):
     reason: Reason
     leans_on: str = ""
     """The call whose result `text` points to: the replacement holds only while that result is there, whole."""
-    at_request: int = 0
-    """How many responses there were when it was decided; 0 where that is of no use later."""
+    at_request: Request = None
 
 
 class MediaReplaced(msgspec.Struct, frozen=True, tag_field="kind", tag="media-replaced"):
@@ -51,6 +55,7 @@ class MediaReplaced(msgspec.Struct, frozen=True, tag_field="kind", tag="media-re
     body: str
     """The id of its content, which finds it in the store: places shift when other decisions are written out."""
     text: str
+    at_request: Request = None
 
 
 class Snipped(msgspec.Struct, frozen=True, tag_field="kind", tag="snipped"):
@@ -62,6 +67,7 @@ class Snipped(msgspec.Struct, frozen=True, tag_field="kind", tag="snipped"):
     tokens: int = 0
     after: str = ""
     """The newest message when it was decided."""
+    at_request: Request = None
 
 
 class Collapsed(msgspec.Struct, frozen=True, tag_field="kind", tag="collapsed"):
@@ -74,15 +80,15 @@ class Collapsed(msgspec.Struct, frozen=True, tag_field="kind", tag="collapsed"):
     note_tokens: int = 0
     tier: int = 0
     """How often notes were merged into this one."""
-    at_request: int = 0
-    """How many responses there were when it was staged."""
+    at_request: Request = None
+    """When it was staged; of a committed one in a state, when that was."""
 
 
 class Committed(msgspec.Struct, frozen=True, tag_field="kind", tag="committed"):
     """Staged spans that are projected from now on, in one batch."""
 
     ids: tuple[str, ...]
-    at_request: int = 0
+    at_request: Request = None
 
 
 class Withdrawn(msgspec.Struct, frozen=True, tag_field="kind", tag="withdrawn"):
@@ -90,6 +96,7 @@ class Withdrawn(msgspec.Struct, frozen=True, tag_field="kind", tag="withdrawn"):
 
     ids: tuple[str, ...]
     why: str = ""
+    at_request: Request = None
 
 
 class CacheEdited(msgspec.Struct, frozen=True, tag_field="kind", tag="cache-edited"):
@@ -112,13 +119,26 @@ class Nudged(msgspec.Struct, frozen=True, tag_field="kind", tag="nudged"):
 Decision: TypeAlias = (
     Seen | Replaced | MediaReplaced | Snipped | Collapsed | Committed | Withdrawn | CacheEdited | Nudged
 )
-Notes: TypeAlias = Mapping[str, str]
+Notes: TypeAlias = Mapping[str, MediaReplaced]
 """What stands in the place of images and documents, by the ids of their content."""
 
 _Item = TypeVar("_Item", bound=JSON)
 _NONE: Mapping[str, Replaced] = MappingProxyType({})
 _NO_MEDIA: Mapping[str, Notes] = MappingProxyType({})
 _NO_NOTES: Notes = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Messages that were out of sight for a while: what was thought meanwhile is bound to a history without them."""
+
+    uuids: frozenset[str]
+    since: Request
+    until: Request
+
+    def covers(self, request: int) -> bool:
+        """Whether a response, counted from 0, came meanwhile."""
+        return (self.since or 0) <= request and (self.until is None or request < self.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +155,8 @@ class State:
     cache_edits: tuple[CacheEdited, ...] = ()
     nudges: tuple[Nudged, ...] = ()
     last_commit_request: int = 0
+    away: tuple[Away, ...] = ()
+    """By snips and spans that were withdrawn."""
 
     @property
     def cleared_on_server(self) -> frozenset[str]:
@@ -160,6 +182,7 @@ class _Draft:
         self.snips, self.staged, self.committed = [*state.snips], [*state.staged], [*state.committed]
         self.cache_edits, self.nudges = [*state.cache_edits], [*state.nudges]
         self.last_commit_request = state.last_commit_request
+        self.away = [*state.away]
 
     def add(self, decision: Decision) -> None:
         match decision:
@@ -169,17 +192,19 @@ class _Draft:
                 if call not in self.replaced:  # frozen: the first decision holds
                     self.seen.add(call)
                     self.replaced[call] = decision
-            case MediaReplaced(owner=owner, body=body, text=text):
-                self.media.setdefault(owner, {}).setdefault(body, text)
+            case MediaReplaced(owner=owner, body=body):
+                self.media.setdefault(owner, {}).setdefault(body, decision)
             case Snipped():
                 self.snips.append(decision)
             case Collapsed():
                 self.staged.append(decision)
             case Committed(ids=ids, at_request=at):
-                self.committed += [s for s in self.staged if s.id in ids]
+                self.committed += [replace_fields(s, at_request=at) for s in self.staged if s.id in ids]
                 self.staged = [s for s in self.staged if s.id not in ids]
-                self.last_commit_request = at
-            case Withdrawn(ids=ids):
+                self.last_commit_request = at or 0
+            case Withdrawn(ids=ids, at_request=at):
+                held: list[Snipped | Collapsed] = [*self.snips, *self.committed]
+                self.away += [Away(frozenset(d.uuids), d.at_request, at) for d in held if d.id in ids]
                 self.snips = [s for s in self.snips if s.id not in ids]
                 self.staged = [s for s in self.staged if s.id not in ids]
                 self.committed = [s for s in self.committed if s.id not in ids]
@@ -199,6 +224,7 @@ class _Draft:
             tuple(self.cache_edits),
             tuple(self.nudges),
             self.last_commit_request,
+            tuple(self.away),
         )
 
 
@@ -221,35 +247,43 @@ def project(messages: Sequence[Message], state: State) -> Projected:
     out: list[Message] = []
     changed_from: int | None = None
     placed: set[str] = set()
-    responses, bound = 0, 0.0
-    for message in messages:
+    bound = 0.0  # how many responses have seen what is before the message otherwise than it is now
+    missed: set[Away] = set()  # the same of what was out of sight for some of them
+    before = accumulate((m.kind == "response" for m in messages), initial=0)  # responses in front of each message
+    for message, responses in zip(messages, before, strict=False):
         owner = stands_in.get(message.uuid)
+        if owner is not None and owner.id in placed:
+            continue
         if owner is None:
             new = _replaced(message, replaced, state.media)
-        elif owner.id in placed:
-            continue
+            missed.update(away for away in state.away if message.uuid in away.uuids)
         else:
             placed.add(owner.id)
             new = owner
         if new is not message:
             changed_from = len(out) if changed_from is None else changed_from
-            bound = max(bound, _decided_after(message, replaced, state.media) if owner is None else math.inf)
-        out.append(_without_thinking(new) if responses < bound else new)
-        responses += message.kind == "response"
+            bound = max(bound, _bound([owner.at_request] if owner else _decided(message, replaced, state.media)))
+        is_bound = responses < bound or any(away.covers(responses) for away in missed)
+        out.append(_without_thinking(new) if is_bound else new)
     return Projected(tuple(m for m in out if m.content), changed_from)
 
 
-def _decided_after(message: Message, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> float:
-    """How many responses there were when the message was changed: what they thought is bound to what it was before."""
+def _decided(message: Message, replaced: Mapping[str, Replaced], media: Mapping[str, Notes]) -> Iterator[Request]:
+    """When each of the decisions was made that change a message."""
     calls = [call_id(b) for b in tool_results(message)]
-    decided = [replaced[call].at_request for call in calls if call in replaced]
-    known = all(decided) and not any(owner in media for owner in (message.uuid, *calls))
-    return max(decided) if known else math.inf
+    yield from (replaced[call].at_request for call in calls if call in replaced)
+    yield from (note.at_request for owner in (message.uuid, *calls) for note in media.get(owner, _NO_NOTES).values())
+
+
+def _bound(decided: Iterable[Request]) -> float:
+    """How many responses there were when all of that was decided: what they thought is bound to what was there."""
+    return max(math.inf if at is None else at for at in decided)
 
 
 @dataclass(frozen=True, slots=True)
 class _StandIn(Message):
     id: str = ""
+    at_request: Request = None
 
 
 def _stand_ins(messages: Sequence[Message], state: State) -> dict[str, _StandIn]:
@@ -264,16 +298,24 @@ def _stand_ins(messages: Sequence[Message], state: State) -> dict[str, _StandIn]
         places = [index[u] for u in span.uuids if u in index]
         contiguous = len(places) == len(span.uuids) and places == list(range(places[0], places[0] + len(places)))
         if contiguous and not any(u in owner for u in span.uuids):
-            owner |= dict.fromkeys(span.uuids, _stand_in(span.id, span.note, messages[places[0]]))
+            owner |= dict.fromkeys(span.uuids, _stand_in(span, span.note, messages[places[0]]))
     for snip in state.snips:
         present = [u for u in snip.uuids if u in index and u not in owner]
         if present:
-            owner |= dict.fromkeys(present, _stand_in(snip.id, snip.marker, messages[index[present[0]]]))
+            owner |= dict.fromkeys(present, _stand_in(snip, snip.marker, messages[index[present[0]]]))
     return owner
 
 
-def _stand_in(ident: str, text: str, first: Message) -> _StandIn:
-    return _StandIn("user", "meta", ({"type": "text", "text": text},), (ident,), timestamp=first.timestamp, id=ident)
+def _stand_in(decision: Snipped | Collapsed, text: str, first: Message) -> _StandIn:
+    return _StandIn(
+        "user",
+        "meta",
+        ({"type": "text", "text": text},),
+        (decision.id,),
+        timestamp=first.timestamp,
+        id=decision.id,
+        at_request=decision.at_request,
+    )
 
 
 def _holding(messages: Sequence[Message], state: State, stands_in: Mapping[str, _StandIn]) -> Mapping[str, Replaced]:
@@ -312,12 +354,12 @@ def _noted(items: Sequence[_Item], notes: Notes) -> list[_Item | Block]:
 
 
 def _note_for(item: _Item, notes: Notes) -> _Item | Block:
-    text = notes.get(media_blob(item).id) if isinstance(item, dict) and is_media(item) else None
-    return item if text is None else {"type": "text", "text": text}
+    note = notes.get(media_blob(item).id) if isinstance(item, dict) and is_media(item) else None
+    return item if note is None else {"type": "text", "text": note.text}
 
 
 def _is_note(item: JSON, notes: Notes) -> bool:
-    return isinstance(item, dict) and item.get("text") in notes.values()
+    return isinstance(item, dict) and any(item.get("text") == note.text for note in notes.values())
 
 
 def _without_thinking(message: Message) -> Message:

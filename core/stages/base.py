@@ -68,6 +68,11 @@ class Scene:
         return self.overhead_tokens + sum(self.tokens(self.view().messages))
 
     @property
+    def requests(self) -> int:
+        """How many responses there are: when a decision is made now."""
+        return sum(m.kind == "response" for m in self.messages)
+
+    @property
     def may_edit(self) -> bool:
         """Whether anything may be changed: never in front of an unfinished tool loop that holds thinking."""
         return not in_thinking_loop(self.messages)

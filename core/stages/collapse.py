@@ -113,7 +113,7 @@ class Collapse:
             raise InputError(f"the messages of {name} are not in this transcript any more", hint)
         if not (scene.forced or is_cold(scene)):
             return Plan(self.name, reason="the cache is warm: it would all be written anew, so this waits for a pause")
-        return Plan(self.name, (Withdrawn((span.id,), "expanded"),))
+        return Plan(self.name, (Withdrawn((span.id,), "expanded", scene.requests),))
 
     def originals(self, scene: Scene, name: str) -> tuple[Message, ...]:
         """The messages that a committed span stands for, as far as the scene has them; raises IdNotFound."""
@@ -163,7 +163,7 @@ class Collapse:
         """The staged spans to commit now."""
         spans = _in_order(scene, scene.state.staged)
         last = scene.state.last_commit_request
-        if not spans or (last and 0 <= _responses(scene) - last < BATCH_RESPONSES and not scene.forced):
+        if not spans or (last and 0 <= scene.requests - last < BATCH_RESPONSES and not scene.forced):
             return (), None
         total = scene.total_tokens
         auto = auto_threshold_tokens(scene)
@@ -211,10 +211,6 @@ def _retained_tokens(scene: Scene) -> int:
     return max(RETAINED_TOKENS, round(RETAINED_SHARE * effective_tokens(scene)))
 
 
-def _responses(scene: Scene) -> int:
-    return sum(m.kind == "response" for m in scene.messages)
-
-
 def _known(scene: Scene) -> frozenset[str]:
     """Ids that no new span may hold: what stands in for others, and what is staged."""
     state = scene.state
@@ -228,7 +224,7 @@ def _withdrawn(scene: Scene) -> Iterator[Decision]:
     taken = {u for d in (*state.snips,) for u in d.uuids} | {u for d in state.committed for u in d.uuids}
     lost = tuple(s.id for s in state.staged if not _contiguous(scene, s.uuids) or taken & {*s.uuids})
     if lost:
-        yield Withdrawn(lost, "its messages are not all there any more")
+        yield Withdrawn(lost, "its messages are not all there any more", scene.requests)
 
 
 def _contiguous(scene: Scene, uuids: Sequence[str]) -> bool:
@@ -266,14 +262,14 @@ def _noted(
     note, size = draft(room_chars(room_tokens))
     if size > room_tokens:  # a text of dense tokens: once more, by what was found
         note, size = draft(room_chars(room_tokens) * room_tokens // size)
-    return Collapsed(ident, uuids, note, tokens, size, tier, _responses(scene))
+    return Collapsed(ident, uuids, note, tokens, size, tier, scene.requests)
 
 
 def _batch(scene: Scene, spans: Sequence[Collapsed]) -> list[Decision]:
     """The commitment of some spans, and of what has to be merged then."""
     if not spans:
         return []
-    commit = Committed(tuple(s.id for s in _in_order(scene, spans)), _responses(scene))
+    commit = Committed(tuple(s.id for s in _in_order(scene, spans)), scene.requests)
     return [commit, *_merges(_with(scene, [commit]))]
 
 
@@ -286,8 +282,8 @@ def _merges(scene: Scene) -> Iterator[Decision]:
         if pair is None:
             return
         merged = _merge(scene, *pair)
-        decisions: list[Decision] = [Withdrawn((pair[0].id, pair[1].id), "merged"), merged]
-        decisions.append(Committed((merged.id,), _responses(scene)))
+        decisions: list[Decision] = [Withdrawn((pair[0].id, pair[1].id), "merged", scene.requests), merged]
+        decisions.append(Committed((merged.id,), scene.requests))
         yield from decisions
         scene = _with(scene, decisions)
 

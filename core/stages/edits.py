@@ -84,16 +84,12 @@ def plan_edits(
     """The plan that makes the edits that pay, after the decisions `before`."""
     made, verdict = choose(scene, view, edits)
     bodies = {e.body.id: e.body for e in made if e.body}
-    decisions = (*before, *(e.decision for e in made))
+    requests = scene.requests
+    decisions = (*before, *(replace_fields(e.decision, at_request=requests) for e in made))
     if len(made) < len(edits):
         reason = f"{len(edits) - len(made)} of {len(edits)} stay: it would cost more than it saves"
     plan = Plan(stage, decisions, tuple(bodies.values()), reason=reason, verdict=verdict)
     return replace(plan, tokens_freed=freed_tokens(scene, plan))
-
-
-def _dated(decision: Replaced | MediaReplaced, requests: int) -> Decision:
-    """The decision with when it was made: what is thought after it stays valid."""
-    return replace_fields(decision, at_request=requests) if isinstance(decision, Replaced) else decision
 
 
 def freed_tokens(scene: Scene, plan: Plan) -> int:

@@ -148,7 +148,7 @@ class Microcompact:
             tokens,
             results,
             decided | pointed,
-            requests=sum(m.kind == "response" for m in scene.messages),
+            requests=scene.requests,
             responses=sum(m.kind == "response" for m in messages),
             editable_from=editable_from(scene, messages) if self.settings.form == "content" else 0,
             outlook=outlook(scene, context_tokens, life),
@@ -263,9 +263,9 @@ class Microcompact:
 
 def _since_edit(scene: Scene) -> int | None:
     """Requests since the last edit; None where there was none since the last compaction."""
-    edits = [r.at_request for r in scene.state.replaced.values() if r.reason == "cleared"]
+    edits = [r.at_request or 0 for r in scene.state.replaced.values() if r.reason == "cleared"]
     edits += [e.at_request for e in scene.state.cache_edits]
-    requests = sum(m.kind == "response" for m in scene.messages)
+    requests = scene.requests
     return min((requests - at for at in edits if at <= requests), default=None)
 
 

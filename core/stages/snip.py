@@ -146,7 +146,7 @@ class Snip:
             raise InputError(
                 f"the messages of {page_name('snip', found[0].id)} are not in this transcript any more", hint
             )
-        return Plan(self.name, (Withdrawn((found[0].id,), "undone"),))
+        return Plan(self.name, (Withdrawn((found[0].id,), "undone", scene.requests),))
 
     def suggest(self, scene: Scene) -> list[Proposal]:
         """At most 5 ranges that may go, the best first; disjoint, each may be accepted or not."""
@@ -183,7 +183,7 @@ class Snip:
         if freed <= 0:
             raise InputError(f"the line in its place is as long as the {tokens} tokens of that range", "name more")
         uuids = tuple(u for m in messages for u in m.uuids)
-        decision = Snipped(ident, uuids, marker, freed, after=look.messages[-1].uuid)
+        decision = Snipped(ident, uuids, marker, freed, after=look.messages[-1].uuid, at_request=scene.requests)
         behind = sum(look.sizes[gone[0] :]) - tokens
         return SnipPlan(
             self.name,

@@ -30,11 +30,11 @@ THINKING: Block = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
 EVERY: tuple[Decision, ...] = (
     Seen(("t1",)),
     Replaced("t1", "text", "budget", leans_on="t0", at_request=3),
-    MediaReplaced("t1", "media-1", "note"),
-    Snipped("s1", ("u1", "u2"), "marker", 7),
+    MediaReplaced("t1", "media-1", "note", 3),
+    Snipped("s1", ("u1", "u2"), "marker", 7, "u6", 4),
     Collapsed("c1", ("u3",), "note", 9, 3, 1, 4),
     Committed(("c1",), 5),
-    Withdrawn(("s1",), "undone"),
+    Withdrawn(("s1",), "undone", 6),
     CacheEdited(("t2",), "u5", 6),
     Nudged(1_000, 7),
 )
@@ -160,6 +160,88 @@ def test_a_pointer_gives_way_to_the_content_when_what_it_points_to_goes(gone: De
 def test_a_pointer_holds_again_when_a_snip_is_taken_back() -> None:
     pointer, snip = Replaced("t2", "see t1", "unchanged", leans_on="t1"), Snipped("s1", ("u2", "u3"), "x")
     assert content_of(projected(pointer, snip, Withdrawn(("s1",))), "u5") == [text("see t1")]
+
+
+# Thinking, and when a change was decided
+
+
+LOOKED = (prompt("u1", text("Look."), IMAGE), *MESSAGES[1:])
+CHANGES: tuple[tuple[Decision, ...], ...] = (
+    (Replaced("t1", "new", "budget"),),
+    (MediaReplaced("u1", media_blob(IMAGE).id, "note"),),
+    (Snipped("s1", ("u1",), "1 removed"),),
+    (Collapsed("c1", ("u1",), "note", at_request=0), Committed(("c1",))),
+)
+
+
+def dated(decisions: Sequence[Decision], request: int) -> list[Decision]:
+    """The decisions, the last of them made after so many responses."""
+    return [*decisions[:-1], msgspec.structs.replace(decisions[-1], at_request=request)]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda c: type(c[-1]).__name__)
+def test_what_was_thought_after_a_change_stays(change: Sequence[Decision]) -> None:
+    in_front = {"u2"} if isinstance(change[0], Replaced) else set()
+    assert {*thinking(projected(*dated(change, 2), messages=LOOKED))} == in_front | {"u6"}
+    assert {*thinking(projected(*dated(change, 3), messages=LOOKED))} == in_front
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda c: type(c[-1]).__name__)
+def test_behind_a_change_of_which_it_is_not_known_when_it_was_made_no_thinking_stays(
+    change: Sequence[Decision],
+) -> None:
+    old = msgspec.json.decode(
+        msgspec.json.encode(change).replace(b',"at_request":null', b""), type=tuple[Decision, ...]
+    )
+    assert set(thinking(projected(*old, messages=LOOKED))) <= {"u2"}
+
+
+def test_a_change_before_the_first_response_costs_no_thinking() -> None:
+    refused = MediaReplaced("u1", media_blob(IMAGE).id, "note", at_request=0)
+    view = projected(refused, messages=LOOKED)
+    assert view.changed_from == 0
+    assert thinking(view) == ["u2", "u4", "u6"]
+
+
+def test_the_latest_of_the_changes_of_a_message_counts() -> None:
+    two = prompt("u1", IMAGE, OTHER)
+    notes = [MediaReplaced("u1", media_blob(b).id, "note", n) for n, b in ((0, IMAGE), (2, OTHER))]
+    assert thinking(projected(*notes, messages=(two, *MESSAGES[1:]))) == ["u6"]
+
+
+def test_responses_that_are_gone_are_counted_too() -> None:
+    span = (Collapsed("c1", ("u2", "u3"), "note"), Committed(("c1",), 2))
+    assert thinking(projected(*span)) == ["u6"]
+
+
+SNIP = Snipped("s1", ("u1",), "1 removed", at_request=1)
+
+
+def test_a_snip_that_is_taken_back_at_once_leaves_no_trace() -> None:
+    view = projected(SNIP, Withdrawn(("s1",), at_request=1))
+    assert view == Projected(MESSAGES, None)
+
+
+@pytest.mark.parametrize(
+    ("until", "left"), [(2, ["u2", "u6"]), (3, ["u2"]), (None, ["u2"])], ids=["then", "later", "unknown"]
+)
+def test_what_was_thought_while_messages_were_away_is_left_out(until: int | None, left: list[str]) -> None:
+    view = projected(SNIP, Withdrawn(("s1",), at_request=until))
+    assert [m.uuid for m in view.messages] == [m.uuid for m in MESSAGES]
+    assert thinking(view) == left
+
+
+def test_a_span_that_is_put_back_was_away_since_it_was_committed() -> None:
+    staged = Collapsed("c1", ("u1",), "note", at_request=0)
+    log = (staged, Committed(("c1",), 1), Withdrawn(("c1",), "expanded", 2))
+    assert thinking(projected(*log)) == ["u2", "u6"]
+    assert thinking(projected(staged, Withdrawn(("c1",), "rejected", 2))) == ["u2", "u4", "u6"]
+
+
+def test_of_messages_that_are_still_away_nothing_is_left_out_for_having_been_away() -> None:
+    """The line in their place has a date of its own."""
+    again = Snipped("s2", ("u1",), "1 removed", at_request=2)
+    assert thinking(projected(SNIP, Withdrawn(("s1",), at_request=2), again)) == ["u6"]
 
 
 # Images and documents
