@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from heapq import nlargest
+from operator import itemgetter
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +16,7 @@ from core.context.tokens.models import Model
 from core.context.tokens.window import State, levels
 from core.service.session import Result, Session, SessionRef, model_of, window_of
 from core.transcript.entries import Entry
+from core.transcript.outline import BlockOutline
 
 LARGEST = 10
 """How many of the largest parts are named."""
@@ -134,20 +137,19 @@ def _by_kind(parts: Sequence[Part], size: ContextSize) -> dict[str, int]:
     """Tokens by what a part is; a response's by its blocks, in proportion to their characters."""
     total: Counter[str] = Counter({"system": size.overhead_tokens})
     for part, tokens in zip(parts, size.item_tokens, strict=True):
-        if part.kind != "response":
-            total[part.kind] += tokens
-            continue
-        for kind, share in _split(part, tokens).items():
-            total[kind] += share
+        kind = part.kind
+        if kind != "response":
+            total[kind] += tokens
+        elif len(outlines := part.item.outlines) == 1:  # nearly all
+            total[outlines[0].kind] += tokens
+        else:
+            total.update(_split(outlines, tokens))
     return _descending(total)
 
 
-def _split(part: Part, tokens: int) -> dict[str, int]:
-    outlines = part.item.outlines
-    if len(outlines) == 1:
-        return {outlines[0].kind: tokens}
+def _split(outlines: Sequence[BlockOutline], tokens: int) -> dict[str, int]:
     chars = Counter[str]()
-    for outline in part.item.outlines:
+    for outline in outlines:
         chars[outline.kind] += max(1, outline.chars)
     whole = sum(chars.values())
     return {kind: tokens * count // whole for kind, count in chars.items()}
@@ -169,7 +171,7 @@ def _by_tool(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) ->
 
 
 def _largest(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) -> list[LargePart]:
-    ranked = sorted(zip(size.item_tokens, parts, strict=True), key=lambda pair: -pair[0])[:LARGEST]
+    ranked = nlargest(LARGEST, zip(size.item_tokens, parts, strict=True), key=itemgetter(0))
     return [_large(part, tokens, size.total_tokens, names) for tokens, part in ranked if tokens]
 
 

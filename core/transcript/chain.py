@@ -50,7 +50,7 @@ def active_chain(log: Log) -> Chain:
     path = _path(tree, leaf)
     order = _with_siblings(tree.rows, path)
     rows = [tree.rows[i] for i in order]
-    cut = max((k for k, row in enumerate(rows) if row.is_boundary), default=-1)
+    cut = max((k for k, row in enumerate(rows) if row.subtype and row.is_boundary), default=-1)
     return Chain(
         tuple(rows[cut + 1 :]), rows[cut] if cut >= 0 else None, tree.rows[leaf], tree.complete, tuple(tree.findings)
     )

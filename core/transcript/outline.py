@@ -197,15 +197,19 @@ def _measure(value: bytes | Raw) -> tuple[int, int, float]:
     """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
     sample, whole = _sample(value)
     marks = sample.translate(None, _PLAIN)
+    if not marks and sample.isascii():
+        return whole, 0, PROSE
     escapes = marks.count(b"\\")
     if escapes and _CODE_POINT.search(sample):
         sample, whole = _sample(_canonical(bytes(value)))
         marks = sample.translate(None, _PLAIN)
         escapes = marks.count(b"\\")
-    density = _density(marks, escapes, len(sample))
+    size = chars = len(sample)
+    digits = len(marks) - len(marks.translate(None, _DIGITS))
+    symbols = len(marks) - digits - escapes
+    density = max(_BY_SYMBOLS[1000 * symbols // size], _BY_DIGITS[1000 * digits // size]) if size else PROSE
     if escapes > 1:
         escapes -= sample.count(b"\\\\")
-    size = chars = len(sample)
     wide = 0
     if not sample.isascii():
         chars = len(sample.decode("utf-8", "replace"))
@@ -236,14 +240,6 @@ def _canonical(raw: bytes) -> bytes:
         return msgspec.json.encode(decode_json(raw))
     except Damaged:
         return raw
-
-
-def _density(marks: bytes, escapes: int, size: int) -> float:
-    if not marks:
-        return PROSE
-    digits = len(marks) - len(marks.translate(None, _DIGITS))
-    symbols = len(marks) - digits - escapes
-    return max(_BY_SYMBOLS[1000 * symbols // size], _BY_DIGITS[1000 * digits // size])
 
 
 def _rise(share: float, mark: float) -> float:

@@ -162,14 +162,15 @@ def _weighed(
 ) -> tuple[list[float], float]:
     """The estimates from an anchor on, its own rows scaled to the reported output; and that output."""
     response_id = items[anchor.at].response_id
-    rows = [at for at in range(anchor.at + 1, end) if response_id and items[at].response_id == response_id]
-    rows.insert(0, anchor.at)
-    estimate = sum(estimates[at] for at in rows)
     weights = list(estimates[anchor.at : end])
+    rows = [0]
+    if response_id:
+        rows += [i for i in range(1, len(weights)) if items[anchor.at + i].response_id == response_id]
+    estimate = sum([weights[i] for i in rows])
     if anchor.output < STUB_SHARE * estimate:
         return weights, estimate
-    for at in rows:
-        weights[at - anchor.at] *= anchor.output / estimate if estimate else 0
+    for i in rows:
+        weights[i] *= anchor.output / estimate if estimate else 0
     if not estimate:
         weights[0] = anchor.output
     return weights, float(anchor.output)
