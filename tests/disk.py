@@ -12,7 +12,8 @@ from pathlib import Path
 
 from core.compaction.full import Options
 from core.model import JSON, Message
-from core.service.compact import NO_GUARDS, CompactResult, Guards, Target, compact
+from core.service.compact import NO_GUARDS, CompactResult, Guards, compact
+from core.service.operation import Target
 from core.service.session import opened
 from core.summarizers.extractive import Extractive
 from core.testing import Transcript

@@ -18,8 +18,9 @@ from cli.written import show_ways
 from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
 from core.model import JSON
-from core.service.compact import DRY_RUN, CompactResult, Guards, Target, compact
+from core.service.compact import CompactResult, Guards, compact
 from core.service.micro import micro
+from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
 from core.settings import Settings

@@ -10,7 +10,7 @@ import click
 
 from cli import options, ui
 from cli.written import show_ways
-from core.service.compact import Target
+from core.service.operation import Target
 from core.service.session import opened
 from core.service.snip import SnipProposals, SnipResult, snip, snip_proposals
 from core.service.stages import StageSettings

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from core.errors import WrongFormat
-from core.service.compact import source_of
+from core.service.operation import source_of
 from core.service.session import Result, Session, SessionRef
 from core.transcript.check import check as findings_of
 from core.transcript.findings import NOTES

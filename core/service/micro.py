@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from core.service.compact import NO_GUARDS, CompactResult, Guards, Target
+from core.service.compact import NO_GUARDS, CompactResult, Guards
+from core.service.operation import Target
 from core.service.stages import StageRun, StageSettings, run_stages
 from core.stages.base import Plan
 from core.stages.microcompact import Microcompact

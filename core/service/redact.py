@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
 
-from core.errors import Damaged, FoldmarkError, InputError, WrongFormat
+from core.errors import Damaged, InputError, WrongFormat
 from core.model import JSON, Block
 from core.redact.text import Hit
-from core.service.compact import Target, output_path, source_of
+from core.service.operation import Operation, Target, source_of
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
 from core.transcript.decode import decode_json
 from core.transcript.materialize import derived_id
@@ -21,7 +22,7 @@ from core.transcript.projects import SessionFile
 from core.transcript.records import REDACTED, Record
 from core.transcript.redacted import Copy, Found, StoredFile, redact_stored
 from core.transcript.store import Store
-from core.transcript.writer import make_private, write_new
+from core.transcript.writer import write_new
 
 _TITLE_PREFIX = "redacted: "
 _BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "tool result"}
@@ -85,10 +86,10 @@ def redact_session(file: SessionFile, out_dir: Path | None = None, in_place: boo
             size += len(row)
         if not job.findings:
             return job.result(False, "it holds no secrets that Foldmark knows")
-        if job.output.exists():
-            return job.result(False, "the same copy was written before")
-        job.write(size, digest.hexdigest())
-        return job.result(True, "")
+        with job.operation.pending() as reason:
+            if not reason:
+                job.write(size, digest.hexdigest())
+        return job.result(not reason, reason)
 
 
 def _not_in_place(session: Session) -> InputError:
@@ -108,14 +109,12 @@ class _Job:
     out_dir: Path | None = None
     findings: list[Finding] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def operation(self) -> Operation:
+        """What is made: a copy of the session."""
         file = self.session.file
-        self.new_id = derived_id("redacted", file.parent, file.id, str(file.size_bytes))
-
-    @property
-    def output(self) -> Path:
-        """The file that is written."""
-        return output_path(self.session, Target(Path(), self.out_dir), self.new_id)
+        new_id = derived_id("redacted", file.parent, file.id, str(file.size_bytes))
+        return Operation(self.session, Target(Path(), self.out_dir), new_id)
 
     @property
     def store(self) -> Store:
@@ -124,11 +123,11 @@ class _Job:
 
     def rows(self) -> Iterator[bytes]:
         """The rows of the copy; when all were taken, `findings` are complete."""
-        copy = Copy(self.session.file.id, self.new_id)
+        copy = Copy(self.session.file.id, self.operation.new_id)
         yield from copy.rows(self._lines())
         if self.session.title:
             title = _TITLE_PREFIX + self.session.title.removeprefix(_TITLE_PREFIX)
-            row = {"type": "custom-title", "customTitle": title, "sessionId": self.new_id}
+            row = {"type": "custom-title", "customTitle": title, "sessionId": self.operation.new_id}
             yield msgspec.json.encode(row) + b"\n"
         self.findings = [finding for found in copy.found for finding in _in_row(found)]
         for name, stored in self._stored():
@@ -139,33 +138,27 @@ class _Job:
 
     def write(self, size: int, sha256: str) -> None:
         """Writes what is stored first, then the rows; `size` (bytes) and `sha256` are theirs."""
-        target = Store.beside(self.output)
+        operation = self.operation
         record = Record(
             op=REDACTED,
-            id=derived_id("record", self.new_id),
-            session_id=self.new_id,
+            id=derived_id("record", operation.new_id),
+            session_id=operation.new_id,
             size=size,
             sha256=sha256,
             source=source_of(self.session, size=self.session.file.size_bytes),
         )
-        make_private(self.output.parent)
-        try:
-            for name, stored in self._stored():
-                target.write({name: [stored.content]}, stored.bodies)
-            write_new(self.output, _all(msgspec.json.encode(record) + b"\n", self.rows()))
-        except FoldmarkError:
-            if not self.output.exists():
-                target.take_back()
-            raise
+        for name, stored in self._stored():
+            operation.store.write({name: [stored.content]}, stored.bodies)
+        write_new(operation.output, _all(msgspec.json.encode(record) + b"\n", self.rows()))
 
     def result(self, changed: bool, reason: str) -> RedactResult:
         """What was found and done."""
-        there = bool(self.findings) and self.session.format == CLAUDE_CODE and self.output.exists()
+        there = bool(self.findings) and self.session.format == CLAUDE_CODE and self.operation.output.exists()
         return RedactResult(
             source=self.session.ref,
             findings=self.findings,
-            output=str(self.output) if there else "",
-            session_id=self.new_id if there else "",
+            output=str(self.operation.output) if there else "",
+            session_id=self.operation.new_id if there else "",
             changed=changed,
             reason=reason,
         )

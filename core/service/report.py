@@ -13,9 +13,8 @@ from core.context.tokens.window import levels
 from core.errors import InputError, SessionNotFound
 from core.report.compare import Comparison, by_kind
 from core.report.data import Report, Side
-from core.service.compact import size_of
 from core.service.history import outputs
-from core.service.session import Session, model_of, opened, window_of
+from core.service.session import Session, model_of, opened, size_of, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
 from core.transcript.records import STDIN, Source, find_records, source_file

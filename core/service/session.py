@@ -11,7 +11,16 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from core.context.dialect import NEWEST, Dialect
-from core.context.sizes import Part, measured, measured_conversation, overhead_tokens
+from core.context.sizes import (
+    Part,
+    measured,
+    measured_conversation,
+    overhead_tokens,
+    parts_of_conversation,
+    parts_of_messages,
+    projected_uuids,
+    stale_uuids,
+)
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import SYNTHETIC, Model, Models
 from core.context.tokens.models import load as load_models
@@ -143,3 +152,12 @@ def window_of(session: Session, model: Model, asked_tokens: int | None) -> int:
     """
     client_tokens = model.client_window_tokens if session.claude else None
     return asked_tokens or client_tokens or model.window_tokens
+
+
+def size_of(session: Session, model: Model) -> ContextSize:
+    """The size of a session's active view, as all results state it."""
+    parts = parts_of_conversation(session.conversation) if session.conversation else []
+    if session.claude:
+        chain = session.claude[1]
+        parts = parts_of_messages(session.messages, stale_uuids(chain), projected_uuids(chain))
+    return session.measured(parts, model)

@@ -15,8 +15,7 @@ from core.context.tokens.window import levels
 from core.context.view import messages_of
 from core.errors import InputError
 from core.model import Message, Usage
-from core.service.compact import size_of
-from core.service.session import Result, Session, SessionRef, window_of
+from core.service.session import Result, Session, SessionRef, size_of, window_of
 from core.stages.verdict import REREAD_TOKENS
 from core.stages.worth import cache_life
 from core.transcript.chain import Chain

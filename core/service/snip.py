@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from core.service.compact import Target
+from core.service.operation import Target
 from core.service.session import Result, Session, SessionRef
 from core.service.stages import StageResult, StageRun, StageSettings, run_stages
 from core.stages.snip import Snip, SnipPlan

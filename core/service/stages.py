@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -17,30 +16,15 @@ from core.context.projection import Committed, Decision, Snipped, fold
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
-from core.errors import Changed
 from core.model import Message
-from core.service.compact import (
-    ATTEMPTS,
-    DRY_RUN,
-    Loss,
-    StageReport,
-    Target,
-    append_block,
-    document,
-    new_session_id,
-    output_path,
-    size_of,
-    source_of,
-    write_output,
-)
-from core.service.session import Result, Session, SessionRef, model_of, opened, window_of
+from core.service.operation import Loss, Operation, StageReport, Target, attempted
+from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
 from core.stages.receipt import page_name
-from core.transcript.materialize import Compacted, derived_id, materialize
+from core.transcript.materialize import Compacted, derived_id
 from core.transcript.projects import SessionFile
 from core.transcript.records import Record, decisions_of
-from core.transcript.store import Store
 
 
 class StageResult(Result):
@@ -103,19 +87,9 @@ class StageRun:
         return tuple(d for d in decoded if d)
 
     @cached_property
-    def new_id(self) -> str:
-        """The session that the result is."""
-        return new_session_id(self.session, self.target, self.op, *self.asked, self.comes_to)
-
-    @cached_property
-    def output(self) -> Path:
-        """The file that is written."""
-        return output_path(self.session, self.target, self.new_id)
-
-    @cached_property
-    def store(self) -> Store:
-        """Where the result finds what was taken out; it knows what this run leans on."""
-        return Store.beside(self.output)
+    def operation(self) -> Operation:
+        """What is made, and where that goes."""
+        return Operation.of(self.session, self.target, self.op, *self.asked, self.comes_to)
 
     @cached_property
     def scene(self) -> Scene:
@@ -126,7 +100,7 @@ class StageRun:
             fold(self.decisions),
             self.size.calibration,
             self.size.overhead_tokens,
-            str(self.store.folder),
+            str(self.operation.store.folder),
             self.settings.now,
             levels(self.model, window_of(self.session, self.model, self.settings.window_tokens)).auto_threshold,
             self.settings.forced,
@@ -146,7 +120,7 @@ class StageRun:
         The folder that the result is written to has none.
         """
         decisions = [*self.decisions, *(d for plan in plans for d in plan.decisions)]
-        text = msgspec.json.encode(decisions).replace(_in_json(self.store.folder), b"")
+        text = msgspec.json.encode(decisions).replace(_in_json(self.operation.store.folder), b"")
         run = replace(self, comes_to=hashlib.sha256(text).hexdigest())
         run.__dict__.update(model=self.model, size=self.size, decisions=self.decisions)  # found out once
         return run
@@ -170,10 +144,7 @@ def run_stages(
             run = StageRun(session, op, tuple(asked), target, settings)
             return write_projection(run, choose(run))
 
-    for _ in range(ATTEMPTS - 1):
-        with suppress(Changed):
-            return once()
-    return once()
+    return attempted(once)
 
 
 def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
@@ -184,24 +155,15 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
     """
     if not run.target.in_place:
         draft, run = run, run.named(plans)
-        plans = _moved(plans, draft.store.folder, run.store.folder)
-        if not run.target.dry_run:
-            with run.store.locked():  # of two that do the same at once, the second finds it done
-                return _carried_out(run, plans)
-    return _carried_out(run, plans)
-
-
-def _carried_out(run: StageRun, plans: Sequence[Plan]) -> StageResult:
-    written = _Written(run, _stored(run, plans))
-    result = written.result()
-    if not written.decisions or not (written.differs or run.target.in_place):
-        return written.needless()
-    if run.target.dry_run:
-        return result.model_copy(update={"changed": False, "reason": DRY_RUN})
-    if not run.target.in_place and run.output.exists():
-        return result.model_copy(update={"changed": False, "reason": "the same was written before"})
-    written.write()
-    return result
+        plans = _moved(plans, draft.operation.store.folder, run.operation.store.folder)
+    with run.operation.pending() as reason:
+        written = _Written(run, plans if reason else _stored(run, plans))
+        if not written.decisions or not (written.differs or run.target.in_place):
+            return written.needless()
+        if not reason:
+            written.write()
+            return written.result()
+        return written.result().model_copy(update={"changed": False, "reason": reason})
 
 
 def _in_json(path: Path) -> bytes:
@@ -226,12 +188,10 @@ def _decoded(raw: msgspec.Raw) -> Decision | None:
 
 
 def _stored(run: StageRun, plans: Sequence[Plan]) -> list[Plan]:
-    """The plans, without what could not be stored; a dry run stores nothing."""
-    if run.target.dry_run or (not run.target.in_place and run.output.exists()):
-        return [*plans]
+    """The plans, without what could not be stored."""
     scene, kept = run.scene, []
     for plan in plans:
-        stored = store_bodies(run.store, scene, plan)
+        stored = store_bodies(run.operation.store, scene, plan)
         _store_pages(run, scene, stored)
         scene = applied(scene, stored)
         kept.append(stored)
@@ -249,7 +209,7 @@ def _store_pages(run: StageRun, scene: Scene, plan: Plan) -> None:
         for kind, ident, uuids in taken:
             name = page_name("snip" if kind == "snip" else "span", ident)
             gone = [messages[u] for u in uuids if u in messages]
-            run.store.archive(name, gone, f"What was taken out of session {run.session.file.id}", name)
+            run.operation.store.archive(name, gone, f"What was taken out of session {run.session.file.id}", name)
 
 
 @dataclass(frozen=True)
@@ -305,8 +265,8 @@ class _Written:
         gone = sum(m.uuid not in there for m in self.before)
         return StageResult(
             source=run.session.ref,
-            output=str(run.output),
-            session_id=run.new_id,
+            output=str(run.operation.output),
+            session_id=run.operation.new_id,
             op=run.op,
             tokens_before=run.size.total_tokens,
             tokens_after=min(run.size.total_tokens, run.size.overhead_tokens + sum(self.sizes)),
@@ -324,41 +284,35 @@ class _Written:
         return result.model_copy(update={**same, "changed": False, "reason": result.reason or "nothing is to be done"})
 
     def write(self) -> None:
-        run = self.run
-        if run.target.in_place:
-            append_block(run.session, run.target, self._record(), self._content())
-        else:
-            write_output(run.session, run.output, self._record(), self._content(), run.store)
+        self.run.operation.write(self._record(), self._content())
 
     def _record(self) -> Record:
-        run, result = self.run, self.result()
+        run, result, operation = self.run, self.result(), self.run.operation
         in_place = run.target.in_place
-        source = source_of(run.session, in_place)
         kept = self.decisions if in_place else (*run.decisions, *self.decisions)
         return Record(
             op=run.op,
-            id=derived_id("record", run.new_id, run.op, *run.asked, str(source.size)),
-            session_id=run.new_id,
-            source=source,
+            id=derived_id("record", operation.new_id, run.op, *run.asked, str(operation.source.size)),
+            session_id=operation.new_id,
+            source=operation.source,
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
             decisions=tuple(msgspec.Raw(msgspec.json.encode(d)) for d in kept),
-            stored=tuple(sorted(run.store.written)) if in_place else msgspec.UNSET,
+            stored=tuple(sorted(operation.store.written)) if in_place else msgspec.UNSET,
         )
 
     def _content(self) -> bytes:
         """What is written, but for the record."""
         run = self.run
         if run.session.claude is None:
-            return document(run.session, self.messages, run.target)
-        rows = materialize(*run.session.claude, self._compacted(self.result())) if self.differs else []
-        return b"".join(row + b"\n" for row in rows)
+            return run.operation.document(self.messages)
+        return run.operation.rows(self._compacted(self.result())) if self.differs else b""
 
     def _compacted(self, result: StageResult) -> Compacted:
         run, prefix = self.run, f"{self.run.op}: "
         there = {m.uuid for m in self.messages}
         return Compacted(
-            session_id=run.new_id,
+            session_id=run.operation.new_id,
             summary="",
             kept=self.messages,
             prompt_tokens=[*accumulate(self.sizes, initial=run.size.overhead_tokens)],

@@ -19,9 +19,10 @@ from core.context.tokens.models import lookup
 from core.context.tokens.words import tokens
 from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
 from core.model import tool_uses
-from core.service.compact import CompactResult, Guards, Target, compact, size_of
+from core.service.compact import CompactResult, Guards, compact
 from core.service.history import output, search
-from core.service.session import opened
+from core.service.operation import Target
+from core.service.session import opened, size_of
 from core.service.undo import undo
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
@@ -222,7 +223,7 @@ def test_what_was_written_before_is_left_alone(session: Path) -> None:
     before = tree(session.parent)
     again = compacted(session)
 
-    assert (again.changed, again.reason) == (False, "the same compaction was written before")
+    assert (again.changed, again.reason) == (False, "the same was written before")
     assert tree(session.parent) == before
 
 
@@ -618,14 +619,14 @@ def test_of_two_that_compact_the_same_at_once_the_second_finds_it_done(
             second[0].result(0.1)  # it waits for the store
         write_new(path, pieces)
 
-    monkeypatch.setattr("core.service.compact.write_new", write)
+    monkeypatch.setattr("core.service.operation.write_new", write)
     second: list[Future[CompactResult]] = []
     with ThreadPoolExecutor(1) as pool:
         first = run()
     again = second[0].result()
 
     assert (first.changed, again.changed, again.output) == (True, False, first.output)
-    assert again.reason == "the same compaction was written before"
+    assert again.reason == "the same was written before"
     assert Store.beside(Path(first.output)).bodies()
 
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 
 from core.compaction.full import Options
-from core.service.compact import Target, compact
+from core.service.compact import compact
 from core.service.context import LARGEST, ContextReport, context_report
+from core.service.operation import Target
 from core.service.session import opened
 from core.summarizers.base import Summary, SummaryRequest
 from core.testing import Transcript

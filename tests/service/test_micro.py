@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from core.model import Block
-from core.service.compact import CompactResult, Target
+from core.service.compact import CompactResult
 from core.service.micro import micro
+from core.service.operation import Target
 from core.service.stages import StageSettings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.testing import Transcript

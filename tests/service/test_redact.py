@@ -18,8 +18,8 @@ from core.model import JSON, Block, Message
 from core.redact.text import find
 from core.redact.values import redact_messages
 from core.service import redact as redact_module
-from core.service.compact import Target
 from core.service.history import output, search
+from core.service.operation import Target
 from core.service.redact import RedactResult, find_secrets, redact_session
 from core.service.session import opened
 from core.service.stages import run_stages
@@ -107,7 +107,7 @@ def test_the_copy_is_made_once_and_undo_removes_it(case: Path) -> None:
     first = redacted(case)
 
     again = redacted(case)
-    assert (again.changed, again.reason, again.output) == (False, "the same copy was written before", first.output)
+    assert (again.changed, again.reason, again.output) == (False, "the same was written before", first.output)
     nothing = redacted(Path(first.output))
     assert (nothing.changed, nothing.reason, nothing.output) == (False, "it holds no secrets that Foldmark knows", "")
 

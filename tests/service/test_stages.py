@@ -16,9 +16,9 @@ from core.context.projection import Collapsed, Committed, Decision, Replaced, Se
 from core.context.view import api_messages
 from core.errors import Changed, InputError, WriteFailed, WrongFormat
 from core.model import JSON, Block, Message
-from core.service import compact as service_compact
-from core.service.compact import Target
+from core.service import operation as service_operation
 from core.service.history import output
+from core.service.operation import Target
 from core.service.session import opened
 from core.service.snip import snip, snip_proposals
 from core.service.stages import StageResult, StageRun, StageSettings, run_stages, write_projection
@@ -258,7 +258,7 @@ def test_a_file_that_cannot_be_written_leaves_no_store(
             place.write_bytes(b"")
         raise WriteFailed("no space left")
 
-    monkeypatch.setattr(service_compact, "write_new", full)
+    monkeypatch.setattr(service_operation, "write_new", full)
     with pytest.raises(WriteFailed):
         snip(session_file(path), FROM, TO, target(path), DEFAULT)
     assert any(p.is_dir() for p in path.parent.iterdir()) is others

@@ -171,7 +171,7 @@ def test_one_that_fails_does_not_end_the_others(project: Path, capsys: Capture) 
     captured = capsys.readouterr()
     assert "broken.jsonl: error: broken.jsonl is no conversation" in captured.err
     assert captured.out.splitlines()[-1].endswith("; 2 left alone, 1 failed")
-    assert "nothing written: the same compaction was written before" in captured.out
+    assert "nothing written: the same was written before" in captured.out
 
 
 def test_not_even_a_fault_ends_the_others(project: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:

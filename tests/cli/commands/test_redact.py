@@ -41,7 +41,7 @@ def test_a_copy_is_written_and_named(case: Path, capsys: pytest.CaptureFixture[s
     assert len(result["findings"]) == 9
 
     assert run(["redact", str(case)]) == 0
-    assert "nothing written: the same copy was written before" in capsys.readouterr().out
+    assert "nothing written: the same was written before" in capsys.readouterr().out
     assert run(["undo", result["output"]]) == 0
     capsys.readouterr()
     assert run(["redact", str(case)]) == 0

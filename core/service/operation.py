@@ -1,0 +1,182 @@
+"""One operation on a session: what it makes, where that goes, and how it is written: once, and whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from core.errors import Changed, FoldmarkError, WrongFormat
+from core.model import Message
+from core.service.session import Result, Session
+from core.transcript.documents import write_document
+from core.transcript.formats import FORMATS, write_markdown, write_messages
+from core.transcript.materialize import Compacted, derived_id, materialize
+from core.transcript.projects import SUFFIX
+from core.transcript.records import STDIN, Record, Source, digest_of_ends
+from core.transcript.store import Store
+from core.transcript.writer import append, locked, write_new
+
+T = TypeVar("T")
+
+ATTEMPTS = 3
+"""How often an operation in place is tried, where rows are written between reading and writing."""
+DRY_RUN = "dry run"
+"""The reason for which a dry run changes nothing."""
+WRITTEN_BEFORE = "the same was written before"
+"""The reason for which an operation whose result is there changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the result goes: a new file in `out_dir` (None: beside the source), or the source itself."""
+
+    lock_dir: Path
+    out_dir: Path | None = None
+    in_place: bool = False
+    dry_run: bool = False
+    markdown: bool = False
+    """Of other clients' transcripts: Markdown instead of Messages JSON."""
+    clock: Callable[[], float] | None = None
+    """Seconds since 1970: in place, tells a row that is being written from a torn one (None: all are torn)."""
+
+
+class StageReport(Result):
+    """What one stage did."""
+
+    stage: str
+    tokens_freed: int
+
+
+class Loss(Result):
+    """Where the messages of before are now: word for word in the context, to be read on demand, or nowhere."""
+
+    kept: int
+    reachable: int
+    gone: int
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What is made of an open session: the session `new_id`, in the file `output`, with `store` beside it."""
+
+    session: Session
+    target: Target
+    new_id: str
+
+    @classmethod
+    def of(cls, session: Session, target: Target, *asked: str) -> Operation:
+        """The operation that was asked for: the same of the same history is the same session; in place, the source."""
+        if target.in_place:
+            return cls(session, target, session.file.id)
+        form = ("markdown",) if target.markdown and session.claude is None else ()
+        history = (uuid for message in session.messages for uuid in message.uuids)
+        return cls(
+            session, target, derived_id("session", session.file.parent, session.file.id, *asked, *form, *history)
+        )
+
+    @cached_property
+    def output(self) -> Path:
+        """The file that is written.
+
+        Raises WrongFormat for a change in place of what is no Claude Code transcript, and for Markdown of what is one.
+        """
+        session, target, path = self.session, self.target, self.session.path
+        if target.markdown and session.claude:
+            raise WrongFormat(
+                f"{path.name} is a Claude Code transcript, which becomes another one", "leave out --markdown"
+            )
+        if target.in_place:
+            if session.claude is None:
+                label = next(f.label for f in FORMATS if f.name == session.format)
+                raise WrongFormat(
+                    f"{path.name} looks like {label}, and only a Claude Code transcript can be changed in place",
+                    "leave out --in-place: the result goes to a file of its own",
+                )
+            return path
+        # What was a subagent's becomes a session of its own, which clients look for in the project's folder.
+        # Absolute: the summary names files, and the session may be resumed elsewhere.
+        folder = (target.out_dir or (path.parents[2] if session.file.parent else path.parent)).absolute()
+        if session.claude:
+            return folder / f"{self.new_id}{SUFFIX}"
+        return folder / f"{path.stem}.compacted-{self.new_id[:8]}{'.md' if target.markdown else '.json'}"
+
+    @cached_property
+    def store(self) -> Store:
+        """Where the result finds what was taken out; it knows what this operation leans on."""
+        return Store.beside(self.output)
+
+    @cached_property
+    def source(self) -> Source:
+        """How the record names what the operation is done to."""
+        return source_of(self.session, self.target.in_place)
+
+    @contextmanager
+    def pending(self) -> Iterator[str]:
+        """Yields why nothing is to be written, "" where the result is; of two that do the same, one waits and sees it.
+
+        Raises Locked, WriteFailed, and what the block raises: then what the block stored for a new file is gone too.
+        """
+        if self.target.dry_run or self.target.in_place:
+            yield DRY_RUN if self.target.dry_run else ""
+            return
+        with self.store.locked():
+            if self.output.exists():
+                yield WRITTEN_BEFORE
+                return
+            try:
+                yield ""
+            except FoldmarkError:
+                if not self.output.exists():  # else another process did the same (a disk without locks), and needs it
+                    self.store.take_back()
+                raise
+
+    def rows(self, compacted: Compacted) -> bytes:
+        """The rows of a transcript's new history."""
+        assert self.session.claude is not None
+        return b"".join(row + b"\n" for row in materialize(*self.session.claude, compacted))
+
+    def document(self, messages: Sequence[Message]) -> bytes:
+        """The new context of another client's conversation."""
+        session = self.session
+        if self.target.markdown:
+            return write_markdown(messages, session.title, session.system).encode()
+        return write_messages(messages, session.system, session.tools)
+
+    def write(self, record: Record, content: bytes) -> None:
+        """Appends a record and its block to the transcript, or writes them as a new one, or as a document.
+
+        Raises Locked, WriteFailed, Changed (in place: the transcript grew); then nothing was written.
+        """
+        if self.target.in_place:
+            with locked(self.output, self.target.lock_dir):
+                append(self.output, record.row(content) + content, record.source.size, self.target.clock)
+        elif self.session.claude:
+            write_new(self.output, [record.row(content), content])
+        else:
+            write_document(self.output, record, content)
+
+
+def attempted(once: Callable[[], T]) -> T:
+    """What `once` gives; it starts anew where rows were written since the transcript was read."""
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Changed):
+            return once()
+    return once()
+
+
+def source_of(session: Session, in_place: bool = False, size: int | None = None) -> Source:
+    """How the record of an operation names what it was done to; `size`: the bytes of a transcript, if not all read."""
+    file = session.file
+    path = STDIN if file.piped else str(session.path.resolve())
+    if session.claude is None:
+        return Source(path, file.id, file.size_bytes)
+    log = session.claude[0]
+    fd, size = log.file.fileno(), log.size if size is None else size
+    if in_place:
+        return Source(path, file.id, size, os.fstat(fd).st_mtime_ns)
+    return Source(path, file.id, size, ends_sha256=digest_of_ends(fd, size))
