@@ -6,7 +6,6 @@ folder are read, never secrets and binaries, and never more than the limits allo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +13,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from core.model import Message, call_id, tool_results, tool_uses
+from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
 from core.transcript.projects import without_waiting
 
@@ -26,19 +26,6 @@ _TOOLS = {
     "Write": "file_path",
     "NotebookEdit": "notebook_path",
 }
-_SECRET = re.compile(
-    r"(^|/)(\.env(rc|[._-][^/]*)?|\.pgpass|\.my\.cnf|\.htpasswd|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.dockercfg"
-    r"|[^/]*kubeconfig|\.vault-token|\.?(credentials?|secrets?)(\.[^/]*)?|auth\.json|id_(rsa|dsa|ecdsa|ed25519)([._-][^/]*)?"
-    r"|\.?\w*_history|\.history|\.\w*hi?st|[^/]*\.(env|tfvars|tfvars\.json|pem|key|p12|pfx|ppk|jks|keystore|kdbx|asc|gpg))$"
-    r"|(^|/)(\.(ssh|aws|azure|gnupg|kube|docker|env|secrets?)|secrets?|\.config/(gh|gcloud))/",
-    re.IGNORECASE,
-)
-_SECRET_WORD = re.compile(
-    r"(^|[/._-])(secrets?|passwords?|passwd|credentials?|tokens?|api[_-]?keys?|service[_-]?account[^/.]*)([._-][^/]*)?"
-    r"\.(json5?|ya?ml|toml|ini|cfg|conf|cnf|properties|txt|csv|xml|env)$",
-    re.IGNORECASE,
-)
-"""In the name of a file that holds settings or plain text; in that of a program or a page it is a subject."""
 _OF_THE_SYSTEM = ("/proc", "/sys", "/dev")
 """What stands in files there is no file's content: reading can block, empty a queue, or tell what other programs do."""
 _PATH_CHARS = 4_096
@@ -139,7 +126,7 @@ def _inside(root: Path, path: str) -> Path | None:
 
 
 def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
-    if any(rule.search(name) for rule in (_SECRET, _SECRET_WORD) for name in (path.as_posix(), use.path)):
+    if may_hold_secrets(path.as_posix()) or may_hold_secrets(use.path):
         return _named(use.path, "not shown: it may hold secrets; read it only if the task needs it")
     try:
         state = path.stat()
