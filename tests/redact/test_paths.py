@@ -14,6 +14,6 @@ def test_names_of_secrets(path: str) -> None:
     assert may_hold_secrets(path)
 
 
-@pytest.mark.parametrize("path", ["src/token.py", "docs/secrets.md", "environment.py", "keys.go", "README.md"])
+@pytest.mark.parametrize("path", ["src/token.py", "docs/passwords.md", "environment.py", "keys.go", "README.md"])
 def test_names_of_subjects(path: str) -> None:
     assert not may_hold_secrets(path)
