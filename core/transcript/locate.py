@@ -6,6 +6,7 @@ not exist any more.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,8 @@ from core.transcript.projects import (
 
 LATEST = "latest"
 _LISTED = 10
+_SHOWN_CHARS = 200
+"""Of a name in a message: whoever gave it knows the rest."""
 _HINT = "foldmark sessions lists what there is"
 
 T = TypeVar("T")
@@ -34,21 +37,35 @@ def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | No
 
     In this order: `latest` (the newest with a conversation: of `folder`, else of all), a file's path (relative to
     `folder`), an id, the start of an id, a title, a part of one.  Subagents are found by their ids.
-    With `roots`, a path must lead into one of them, or into the client's own projects.
+    With `roots`, what is found must lie in one of them, or in the client's own projects, links followed; nothing is
+    said of other paths, not even whether they are there.
 
     Raises SessionNotFound when there is none, or several: then it lists them.
     """
+    inside = None if roots is None else (claude_dir / "projects", *roots)
+    found = _located(name, claude_dir, folder, inside)
+    if inside is not None and not _leads_into(found.path, inside):
+        raise _outside(name)
+    return found
+
+
+def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] | None) -> SessionFile:
     if name == LATEST:
         return _latest(claude_dir, folder)
     path = folder / name
-    if name and _is_file(path):
-        return session_file(_allowed(path, claude_dir, roots))
-    if name and _is_dir(path):
+    is_path = len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json"))
+    # A bare word may be a title as well as a file of the folder: one that is out of reach is not looked at.
+    is_within = inside is None or _leads_into(path, inside)
+    if is_path and not is_within:
+        raise _outside(name)
+    if is_within and name and _is_file(path):
+        return session_file(path)
+    if is_within and name and _is_dir(path):
         raise SessionNotFound(
             f"{name} is a folder",
             f"name a session: foldmark sessions {name} lists them, foldmark compact {name} takes all",
         )
-    if len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json")):
+    if is_path:
         raise SessionNotFound(f"there is no file {name}", "give the path of a transcript, or the id of a session")
     return _by_id(name, claude_dir) or _by_title(name, claude_dir)
 
@@ -104,11 +121,21 @@ def _is_dir(path: Path) -> bool:
         return False
 
 
-def _allowed(path: Path, claude_dir: Path, roots: Sequence[Path] | None) -> Path:
-    real = path.resolve()
-    if roots is not None and not any(real.is_relative_to(root.resolve()) for root in (claude_dir / "projects", *roots)):
-        raise SessionNotFound(f"{path} lies outside the folders that may be read", "add its folder to allowed_roots")
-    return path
+def _leads_into(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path, links followed, lies in one of the folders."""
+    try:
+        real = Path(os.path.realpath(path))
+    except (OSError, ValueError):  # NUL in it
+        return False
+    return any(real.is_relative_to(os.path.realpath(folder)) for folder in folders)
+
+
+def _outside(name: str) -> SessionNotFound:
+    shown = name if len(name) <= _SHOWN_CHARS else name[:_SHOWN_CHARS] + "…"
+    return SessionNotFound(
+        f"{shown!r} lies outside the folders that may be read",
+        "name a session by its id or title, or add the folder to the setting allowed_roots",
+    )
 
 
 def _latest(claude_dir: Path, folder: Path) -> SessionFile:

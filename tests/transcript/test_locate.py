@@ -159,19 +159,66 @@ def test_a_subagent_is_found_and_names_its_session(home: Home) -> None:
     assert (found.path, found.parent) == (path, FIRST)
 
 
-def test_a_path_outside_the_roots_is_refused(home: Home, tmp_path: Path) -> None:
+@pytest.fixture
+def roots(tmp_path: Path) -> list[Path]:
+    """One folder that may be read, with a transcript in it and a link that leads out of it."""
     inside, outside = tmp_path / "in" / "a.jsonl", tmp_path / "b.jsonl"
     inside.parent.mkdir()
     for path in (inside, outside):
         path.write_bytes(b"")
     (inside.parent / "way-out.jsonl").symlink_to(outside)
-    roots = [inside.parent]
+    return [inside.parent]
 
-    assert locate(str(inside), home.claude, home.folder, roots).path == inside
-    assert locate(str(home.first), home.claude, home.folder, roots).path == home.first
-    for name in (str(outside), str(inside.parent / "way-out.jsonl")):
-        with pytest.raises(SessionNotFound):
-            locate(name, home.claude, home.folder, roots)
+
+def test_with_roots_paths_lead_into_them_or_into_the_projects(home: Home, roots: list[Path]) -> None:
+    for path in (roots[0] / "a.jsonl", home.first):
+        assert locate(str(path), home.claude, home.folder, roots).path == path
+    assert locate("a.jsonl", home.claude, roots[0], roots).path == roots[0] / "a.jsonl"
+    assert locate(FIRST, home.claude, home.folder, roots).path == home.first
+    assert locate("Add cart", home.claude, home.folder, roots).path == home.second
+    assert locate("latest", home.claude, home.folder, roots).path == home.second
+
+
+@pytest.mark.parametrize(
+    "name", ["b.jsonl", "in/../b.jsonl", "in/way-out.jsonl", "gone.jsonl", "in/..", "..", "in/\0.jsonl"]
+)
+def test_what_lies_outside_the_roots_is_refused_whether_it_is_there_or_not(
+    home: Home, tmp_path: Path, roots: list[Path], name: str
+) -> None:
+    for given in (name, f"{tmp_path}/{name}"):
+        with pytest.raises(SessionNotFound) as caught:
+            locate(given, home.claude, tmp_path, roots)
+
+        assert str(caught.value) in (
+            f"{given!r} lies outside the folders that may be read",
+            f"there is no session {given!r}",
+        )
+
+
+def test_a_word_that_names_a_file_out_of_reach_may_still_be_a_title(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "Fix login").write_bytes(b"")
+
+    assert locate("Fix login", home.claude, tmp_path, []).path == home.first
+    assert locate("Fix login", home.claude, tmp_path).path == tmp_path / "Fix login"
+
+
+def test_a_link_among_the_projects_that_leads_out_of_them_is_refused(home: Home, tmp_path: Path) -> None:
+    other = "99999999-1111-4111-8111-111111111111"
+    elsewhere = tmp_path / "elsewhere.jsonl"
+    elsewhere.write_bytes(home.first.read_bytes())
+    (home.first.parent / f"{other}.jsonl").symlink_to(elsewhere)
+
+    for name in (other, "latest"):
+        with pytest.raises(SessionNotFound, match="lies outside"):
+            locate(name, home.claude, home.folder, [])
+    assert locate(other, home.claude, home.folder).id == other
+
+
+def test_a_long_name_is_not_repeated_in_full(home: Home) -> None:
+    with pytest.raises(SessionNotFound) as caught:
+        locate("/" + "x" * 10_000_000, home.claude, home.folder, [])
+
+    assert len(str(caught.value)) < 300
 
 
 def test_folders_and_patterns_stand_for_their_files_each_once(home: Home) -> None:

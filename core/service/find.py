@@ -1,0 +1,46 @@
+"""Which session a program means: by name, within the folders that it may read, or the one that it is called from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import SessionNotFound
+from core.transcript.current import session_of_call
+from core.transcript.live import open_sessions
+from core.transcript.locate import locate
+from core.transcript.projects import SessionFile
+
+CURRENT = "current"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: what names are relative to, what may be read, and what is known of the client that asks."""
+
+    claude_dir: Path
+    folder: Path
+    roots: tuple[Path, ...] = ()
+    client_pid: int | None = None
+    """The process that started this one: the client notes which session it has open."""
+    session_id: str = ""
+    """What the client said at the start; it may have gone on to another session since."""
+
+
+def named(name: str, caller: Caller) -> SessionFile:
+    """The session of a name; raises SessionNotFound for none, for several, and for what lies outside the roots."""
+    return locate(name, caller.claude_dir, caller.folder, caller.roots)
+
+
+def calling(call_id: str, caller: Caller) -> SessionFile | None:
+    """The session that a tool call is made from, None as long as no transcript holds the call."""
+    found = session_of_call(call_id, caller.claude_dir)
+    return named(str(found.path), caller) if found else None
+
+
+def current(caller: Caller) -> SessionFile:
+    """The session that the client has open, where the call itself does not say; raises SessionNotFound."""
+    opened = (ident for ident, pid in open_sessions(caller.claude_dir).items() if pid == caller.client_pid)
+    if ident := next(opened, caller.session_id):
+        return named(ident, caller)
+    raise SessionNotFound("which session is the current one cannot be told here", "name it by its id or title")
