@@ -21,11 +21,8 @@ from core.stages.microcompact import Form
 from core.stages.results import tool_results_of
 from core.stages.verdict import LIFE, time_of
 
-CONTEXT_BETA = "context-management-2025-06-27"
-"""The API takes `context_management` only with this header."""
 MAX_TOKENS = 20_000
 """What a request leaves room for: the levels of a window count on it, and calls without streaming end near 21,000."""
-_COUNTED = ("model", "system", "tools", "messages", "thinking", "tool_choice", "output_config", "context_management")
 _NO_MARK = ("thinking", "redacted_thinking", "cache_edits")
 
 
@@ -70,16 +67,6 @@ def build(
     if edits := _context_edits(scene, how):
         body["context_management"] = {"edits": edits}
     return body
-
-
-def betas(body: Mapping[str, JSON]) -> tuple[str, ...]:
-    """The beta headers that a body needs."""
-    return (CONTEXT_BETA,) if "context_management" in body else ()
-
-
-def count_payload(body: Mapping[str, JSON]) -> dict[str, JSON]:
-    """What of a body the token count takes: the same tokens, none of what only a call needs."""
-    return {key: body[key] for key in _COUNTED if key in body}
 
 
 def server_cleared_tokens(response: Mapping[str, JSON]) -> int:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.api.payload import betas, count_payload
 from core.context.projection import CacheEdited, Decision, fold
 from core.errors import InputError
 from core.model import JSON, Block, Message
@@ -23,7 +24,7 @@ from core.service.session import Session, opened
 from core.stages.base import Scene
 from core.stages.microcompact import Microcompact, MicrocompactSettings
 from core.transcript.projects import session_file
-from core.turn.request import RequestOptions, betas, build, count_payload, server_cleared_tokens
+from core.turn.request import RequestOptions, build, server_cleared_tokens
 from tests.stages.build import MODEL, History, image, resumed, run, text
 
 CASES = Path(__file__).parent.parent / "data" / "cases"

@@ -92,7 +92,7 @@ def _add(built: Messages, place: str, message: dict[str, JSON], findings: Findin
         role,
         _kind(role, blocks),
         [b for b in blocks if string(b.get("type"))],
-        usage=_usage(mapping(message.get("usage"))),
+        usage=usage_of(mapping(message.get("usage"))),
         model=string(message.get("model")),
         response_id=string(message.get("id")) if role == "assistant" else "",
     )
@@ -104,7 +104,8 @@ def _kind(role: Role, blocks: list[Block]) -> Kind:
     return "response" if role == "assistant" else "meta"
 
 
-def _usage(usage: _Body) -> Usage | None:
+def usage_of(usage: _Body) -> Usage | None:
+    """What a response of the API was charged for; None where nothing was counted."""
     found = Usage(
         count(usage.get("input_tokens")),
         count(usage.get("cache_creation_input_tokens")),

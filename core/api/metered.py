@@ -1,0 +1,133 @@
+"""An endpoint that counts what it costs, and stops before a cap is passed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from core.api.endpoint import ApiError, Endpoint, Reply
+from core.api.payload import prompt_tokens
+from core.context.tokens.cost import request_cost
+from core.context.tokens.models import Models, load
+from core.model import JSON, Usage
+from core.transcript.formats.blocks import mapping, mappings, string
+from core.transcript.formats.messages import usage_of
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The most that all calls together may take; None: any amount."""
+
+    tokens: int | None = None
+    """Of prompts and answers, cached ones too."""
+    dollars: float | None = None
+    """At list prices."""
+    seconds: float | None = None
+
+
+NO_CAPS = Caps()
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was spent so far, failed calls left out: they cost nothing."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    dollars: float | None = 0.0
+    """None once a model was used whose prices are not known."""
+
+
+class Metered:
+    """An endpoint around an endpoint; raises `ApiError` of kind "spend" or "deadline" instead of passing a cap.
+
+    A call is let through if its estimated prompt and the longest answer that it allows still have room.  `clock`
+    gives seconds that only grow; the time runs from the making on.
+    """
+
+    def __init__(
+        self, inner: Endpoint, caps: Caps, *, clock: Callable[[], float], models: Models | None = None
+    ) -> None:
+        self._inner, self._caps, self._clock = inner, caps, clock
+        self._models = models or load()
+        self._begin = clock()
+        self.spent = Spent()
+
+    def send(self, body: Mapping[str, JSON], on_text: Callable[[str], None] | None = None) -> Reply:
+        """The answer of the inner endpoint, put on the bill."""
+        self._check(body)
+        reply = self._inner.send(body, on_text)
+        self._add(reply, string(body.get("model")))
+        return reply
+
+    def count(self, body: Mapping[str, JSON]) -> int:
+        """The count of the inner endpoint; it is free."""
+        self._check_time()
+        return self._inner.count(body)
+
+    def _check(self, body: Mapping[str, JSON]) -> None:
+        self._check_time()
+        if self._caps.tokens is None and self._caps.dollars is None:
+            return
+        most = body.get("max_tokens")
+        expected = Usage(prompt_tokens(body), output_tokens=most if isinstance(most, int) else 0)
+        if self._caps.tokens is not None:
+            after_tokens = self.spent.usage.total_tokens + expected.total_tokens
+            if after_tokens > self._caps.tokens:
+                raise _over(f"{self._caps.tokens:,} tokens", f"{after_tokens:,}")
+        if self._caps.dollars is not None:
+            cost = request_cost(expected, self._models.lookup(string(body.get("model"))))
+            if cost is None or self.spent.dollars is None:
+                raise ApiError(
+                    "spend",
+                    f"what {string(body.get('model'))} costs is not known, and there is a cap on money",
+                    "name its prices in a models_file, or use a cap on tokens",
+                )
+            if self.spent.dollars + cost > self._caps.dollars:
+                raise _over(f"${self._caps.dollars:g}", f"${self.spent.dollars + cost:.4f}")
+
+    def _check_time(self) -> None:
+        if self._caps.seconds is not None and self._clock() - self._begin >= self._caps.seconds:
+            raise ApiError("deadline", f"the {self._caps.seconds:g} seconds for all calls are over", "raise the cap")
+
+    def _add(self, reply: Reply, model: str) -> None:
+        usage, dollars = self.spent.usage, self.spent.dollars
+        for part, of_model in billed(reply):
+            cost = request_cost(part, self._models.lookup(of_model or model))
+            dollars = None if dollars is None or cost is None else dollars + cost
+            usage = added(usage, part)
+        self.spent = Spent(self.spent.calls + 1, usage, dollars)
+
+
+def billed(reply: Reply) -> list[tuple[Usage, str]]:
+    """What a reply is charged for, each part with its model where that is another one.
+
+    The API leaves its own compactions out of the totals: with `usage.iterations` the sum of those is the bill.
+    """
+    parts = mappings(mapping(reply.raw.get("usage")).get("iterations"))
+    if parts:
+        return [(usage_of(part) or Usage(), string(part.get("model")) or reply.model) for part in parts]
+    return [(reply.usage, reply.model)]
+
+
+def billed_usage(reply: Reply) -> Usage:
+    """All that a reply is charged for."""
+    total = Usage()
+    for part, _ in billed(reply):
+        total = added(total, part)
+    return total
+
+
+def added(one: Usage, other: Usage) -> Usage:
+    """The sum of two."""
+    return Usage(
+        one.input_tokens + other.input_tokens,
+        one.cache_creation_tokens + other.cache_creation_tokens,
+        one.cache_read_tokens + other.cache_read_tokens,
+        one.output_tokens + other.output_tokens,
+        one.cache_1h_tokens + other.cache_1h_tokens,
+    )
+
+
+def _over(cap: str, after: str) -> ApiError:
+    return ApiError("spend", f"the next call could pass the cap of {cap}: {after} in all", "raise the cap")
