@@ -8,14 +8,17 @@ from dataclasses import replace
 
 import msgspec
 
+from core.errors import FoldmarkError
 from core.model import JSON
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.findings import Finding, FindingKind
+from core.transcript.persisted import gone_outputs, persisted_outputs
 from core.transcript.reader import BATCH_BYTES, Log
 from core.transcript.records import find_records, is_cut_off
 from core.transcript.recover import wrong_bytes
 from core.transcript.repair import Repairs, repairs_of
+from core.transcript.store import Store
 
 LONG_LINE_BYTES = 1 << 20
 """Of 150,000 rows of real sessions one was longer."""
@@ -49,6 +52,7 @@ def check(log: Log, chain: Chain) -> list[Finding]:
         *_of_pairs(log.entries),
         *_of_boundaries(log),
         *_of_blocks(log),
+        *_of_outputs(log, Store.beside(log.path)),
         *(finding for entry in log.entries for finding in _of_row(log, entry)),
     ]
     found.sort(key=lambda f: f.offset)
@@ -128,6 +132,23 @@ def _of_blocks(log: Log) -> Iterator[Finding]:
     for placed in find_records(log):
         if is_cut_off(log, placed):
             yield Finding("cut-block", placed.offset, "what Foldmark wrote from here on was cut off; undo takes it out")
+
+
+def _of_outputs(log: Log, store: Store) -> Iterator[Finding]:
+    """What was stored beside the transcript, by the client or by Foldmark, and is gone while the transcript is kept."""
+    try:
+        gone = gone_outputs(persisted_outputs(log, log.entries), store)
+        files = {body.file for body in store.bodies()}
+    except FoldmarkError:  # no store that could be looked into
+        return
+    for entry in log.entries:
+        for call in gone.keys() & {*entry.tools} if entry.type == "user" else ():
+            yield Finding(
+                "gone-output", entry.offset, f"{call}: its stored output is gone; its preview is all there is"
+            )
+    newest = max((placed.offset for placed in find_records(log)), default=0)
+    for file in sorted(f for f in files if not os.path.lexists(store.folder / f)):
+        yield Finding("gone-output", newest, f"{file}: what was taken out and stored there is gone")
 
 
 def _of_row(log: Log, entry: Entry) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ FindingKind: TypeAlias = Literal[
     "joined-line", "spliced-line", "torn-tail", "garbage-line", "not-a-row", "pretty-printed", "bad-bytes",
     "no-final-newline", "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "odd-row",
     "unpaired-call", "open-call", "orphan-result", "duplicate-call", "unsigned-thinking",
-    "history-not-in-file", "preserved-not-in-file", "long-line", "cut-block",
+    "history-not-in-file", "preserved-not-in-file", "long-line", "cut-block", "gone-output",
 ]  # fmt: skip
 """joined-line: whole records without a line end between them.  spliced-line: a cut record with a whole one behind it.
 torn-tail: the last record is cut.  garbage-line: bytes that are no record.  not-a-row: JSON, but no row.
@@ -18,10 +18,11 @@ duplicate-uuid: two rows of one id, no compaction between them.  odd-row: part o
 unpaired-call, orphan-result: the other half is nowhere in the file.  open-call: the result may still come.
 duplicate-call: one id for two calls.
 history-not-in-file, preserved-not-in-file: what a compaction refers to is not there.  long-line: over a megabyte.
-cut-block: a compaction in place of which the end was never written."""
+cut-block: a compaction in place of which the end was never written.
+gone-output: what was stored beside the transcript is not there any more."""
 
 NOTES: frozenset[FindingKind] = frozenset(
-    {"no-final-newline", "open-call", "history-not-in-file", "preserved-not-in-file", "long-line"}
+    {"no-final-newline", "open-call", "history-not-in-file", "preserved-not-in-file", "long-line", "gone-output"}
 )
 """Kinds that are worth knowing, but no damage: nothing that was in the file is lost or misread."""
 

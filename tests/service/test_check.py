@@ -12,7 +12,8 @@ from core.service.undo import undo
 from core.testing import SESSION_ID, Transcript
 from core.transcript.listing import describe
 from core.transcript.projects import session_file
-from tests.disk import messages, tree
+from core.transcript.store import Store
+from tests.disk import compacted, messages, on_disk, tree
 
 
 def repaired(path: Path, folder: Path) -> CheckResult:
@@ -48,3 +49,28 @@ def test_a_copy_of_a_copy_is_named_once_and_lies_where_it_is_said_to(
     again = Path(repaired(copy, Path()).output)
     assert again.parent == torn.parent
     assert describe(session_file(again)).title == "repaired: Fix the parser"
+
+
+def gone(path: Path) -> list[tuple[str, bool]]:
+    """The stored outputs that are reported as gone, and whether that is damage."""
+    with opened(session_file(path), whole=True) as session:
+        return [(f.message, f.damage) for f in check(session).findings if f.kind == "gone-output"]
+
+
+def test_what_was_taken_out_and_is_gone_is_reported() -> None:
+    made = Transcript().prompt("Fix the parser").answer("Done. " * 3_000).prompt("And the lexer").answer("Done.")
+    with on_disk(made) as path:
+        result = Path(compacted(path).output)
+        assert gone(result) == []
+
+        (page,) = Store.beside(result).folder.glob("*.md")
+        page.unlink()
+        assert gone(result) == [(f"{page.name}: what was taken out and stored there is gone", False)]
+
+
+def test_a_store_behind_a_link_is_not_looked_into(tmp_path: Path) -> None:
+    path = Transcript().prompt("Fix the parser").answer("Done.").write(tmp_path / f"{SESSION_ID}.jsonl")
+    (tmp_path / "elsewhere").mkdir()
+    path.with_suffix("").symlink_to(tmp_path / "elsewhere")
+
+    assert gone(path) == []

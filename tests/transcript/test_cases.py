@@ -15,8 +15,9 @@ from core.context.view import api_messages, messages_of
 from core.model import JSON, Message, block_text, tool_results, tool_uses
 from core.transcript.chain import Chain, load
 from core.transcript.check import check
-from core.transcript.findings import Finding
+from core.transcript.findings import NOTES, Finding
 from core.transcript.repair import repair
+from core.transcript.store import Store
 
 CASES = Path(__file__).parents[1] / "data" / "cases"
 
@@ -283,7 +284,7 @@ def test_a_long_line_costs_a_small_multiple_of_its_length_in_memory(tmp_path: Pa
 
 
 def test_a_long_line_is_named_with_its_length_and_what_makes_it_long(tmp_path: Path) -> None:
-    (finding,) = read(huge(tmp_path, 12)).findings
+    (finding,) = (f for f in read(huge(tmp_path, 12)).findings if f.kind != "gone-output")
 
     assert (finding.kind, finding.line, finding.repaired) == ("long-line", 3, "")
     assert "toolUseResult" in finding.message
@@ -526,3 +527,32 @@ def test_thinking_without_a_signature_is_not_sent_and_reported(tmp_path: Path) -
 
     assert not [b for m in found.messages for b in m.content if b.get("type") == "thinking"]
     assert found.lines("unsigned-thinking") == [2, 7]
+
+
+# persist-1: the file that an output was stored in is gone
+
+
+def test_an_output_that_is_gone_while_its_transcript_is_kept_is_reported_and_no_damage() -> None:
+    (finding,) = case("persist-1").findings
+
+    assert (finding.kind, finding.line, finding.repaired) == ("gone-output", 3, "")
+    assert finding.message.startswith("toolu_m: its stored output is gone")
+    assert finding.kind in NOTES
+
+
+def test_an_output_that_is_there_is_not_reported(tmp_path: Path) -> None:
+    store = Store.beside(tmp_path / "copy.jsonl").folder
+    store.mkdir(parents=True)
+    (store / "toolu_m.txt").write_text("all of it", encoding="utf-8")
+
+    assert rewritten(tmp_path, source("persist-1")).findings == []
+
+
+# persist-3: a file's own text holds the markers
+
+
+def test_of_a_file_that_holds_the_markers_no_path_is_looked_for() -> None:
+    found = case("persist-3")
+
+    assert "<persisted-output>" in "".join(found.texts)
+    assert found.findings == []
