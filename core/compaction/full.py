@@ -14,6 +14,7 @@ from core.model import Message
 from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
+from core.summarizers.media import in_words
 
 Measure = Callable[[Sequence[Message]], list[int]]
 """Tokens of each of some new messages, by the estimator that measured the old ones."""
@@ -86,13 +87,34 @@ def plan(
         raise NothingToCompact("all of it is within what is kept", "a smaller --keep takes out more")
     summary = _summarised(gone, summarizer, options, cwd, history)
     restored = tuple(restore(messages, kept, cwd, options.restore))
+    planned = assembled(gone, kept, summary, restored, sizes_tokens, overhead_tokens, measure)
+    if too_little := gain_missing(planned):
+        raise NothingToCompact(too_little)
+    return planned
+
+
+def assembled(
+    gone: tuple[Message, ...],
+    kept: tuple[Message, ...],
+    summary: Summary,
+    restored: tuple[Restored, ...],
+    sizes_tokens: Sequence[int],
+    overhead_tokens: int,
+    measure: Measure,
+) -> Plan:
+    """The plan that these parts make; `sizes_tokens` are those of all messages, of which the last ones are kept."""
     front = measure([text_message("summary", summary.text), *(text_message("meta", r.text) for r in restored)])
-    tail = _without_thinking(kept, sizes_tokens[start:], measure)
+    tail = _without_thinking(kept, sizes_tokens[len(sizes_tokens) - len(kept) :], measure)
     before, after = sum(sizes_tokens), sum(front) + sum(tail)
-    if before - after < MIN_GAIN * before:
-        raise NothingToCompact(f"only {max(0, before - after)} of {before} tokens would be freed")
     sizes = (*front, *tail)
     return Plan(gone, kept, summary, restored, sizes, overhead_tokens + before, overhead_tokens + after)
+
+
+def gain_missing(planned: Plan) -> str:
+    """Why a plan frees too little to be worth it, "" if it frees enough."""
+    before = planned.tokens_before - planned.overhead_tokens
+    freed = planned.tokens_before - planned.tokens_after
+    return f"only {max(0, freed)} of {before} tokens would be freed" if freed < MIN_GAIN * before else ""
 
 
 def _start(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> int:
@@ -125,7 +147,7 @@ def _settled(messages: Sequence[Message], sizes_tokens: Sequence[int], options: 
 
 def _summarised(gone: Sequence[Message], summarizer: Summarizer, options: Options, cwd: str, history: str) -> Summary:
     asked = redact(options.instructions)[0]
-    summary = summarizer.summarize(SummaryRequest(gone, options.summary_chars, asked, "", cwd, history))
+    summary = summarizer.summarize(SummaryRequest(in_words(gone), options.summary_chars, asked, "", cwd, history))
     if not summary.text.strip():
         raise SummaryRejected(
             f"the summariser {summarizer.name} gave no text", "try again, or choose another --summarizer"
