@@ -25,10 +25,11 @@ class SummaryRequest:
     """A part of a conversation to summarise, and what the summary has to respect.
 
     `messages` hold what the summary replaces, oldest first; a message of kind "summary" is an earlier summary, to be
-    updated and not embedded.  `previous` is one more such summary, older than all messages.  `instructions` say what
-    to pay attention to.  `cwd` and `transcript` are named in the text, so that the reader finds files and history.
-    `fork` is the body of the request that the conversation would send next, where it is known as it was sent: a model
-    that gets it with one more message reads it from the cache.
+    updated and not embedded; images and documents are in words (see `media.in_words`).  `previous` is one more such
+    summary, older than all messages.  `instructions` say what to pay attention to.  `cwd` and `transcript` are named
+    in the text, so that the reader finds files and history.  `fork` is the body of the request that the conversation
+    would send next, where it is known as it was sent: a model that gets it with one more message reads it from the
+    cache.
     """
 
     messages: Sequence[Message]

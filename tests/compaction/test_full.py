@@ -69,6 +69,15 @@ def test_the_summariser_gets_what_goes_and_where_it_can_be_read() -> None:
     assert says.asked == [SummaryRequest(SESSION[:3], 3_000, "Mind the tests", "", "/nonexistent", "/h.md")]
 
 
+def test_the_summariser_gets_images_in_words_and_what_goes_keeps_them() -> None:
+    says = Says()
+    image: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    result = planned((message("prompt", image), *SESSION[1:]), keep=200, says=says)
+
+    assert says.asked[0].messages[0].content == ({"type": "text", "text": "[image]"},)
+    assert result.gone[0].content == (image,)
+
+
 def test_sizes_add_up(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x", encoding="utf-8")
     shown = (*SESSION, message("prompt"), message("response"))
