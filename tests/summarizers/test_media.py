@@ -52,7 +52,8 @@ def test_documents_and_what_a_person_pasted_are_named_as_far_as_there_is_a_name(
         text("[image: /a.pdf]"),
         text("[document: /a.pdf]"),
     ]
-    assert in_words([call("t1", "raw"), nested])[1].content[0]["content"][2:] == [text("[image]"), text("[document]")]
+    (unnamed,) = in_words([call("t1", "raw"), nested])[1].content
+    assert unnamed["content"] == ["odd", text("two"), text("[image]"), text("[document]")]
 
 
 BLOCKS = st.sampled_from([IMAGE, PDF, text("x"), {"type": "tool_result", "tool_use_id": "t", "content": [IMAGE]}])
