@@ -97,7 +97,7 @@ class ToolBudget:
         for result in sorted(new, key=_chars, reverse=True):
             if shown_chars <= self.settings.results_chars:
                 break
-            if result.id not in edits and (edit := self._stored(scene, result)):
+            if result.id not in edits and (edit := self.stored(scene, result)):
                 edits[result.id] = edit
                 shown_chars -= _chars(result) - len(edit.decision.text)
         return edits
@@ -111,9 +111,9 @@ class ToolBudget:
         if not (_text(result) or _others(result)):
             return _edit(scene, result, (_NO_ERROR if result.is_error else _NO_OUTPUT).format(result.name))
         declared = [chars for pattern, chars in self.settings.declared_chars if named_by(result.name, [pattern])]
-        return self._stored(scene, result) if _chars(result) > min([self.settings.result_chars, *declared]) else None
+        return self.stored(scene, result) if _chars(result) > min([self.settings.result_chars, *declared]) else None
 
-    def _stored(self, scene: Scene, result: ToolResult) -> Edit | None:
+    def stored(self, scene: Scene, result: ToolResult) -> Edit | None:
         """The result with a preview in its place; None where it has to stay, or is no longer than that."""
         stays = named_by(result.name, self.settings.exempt) or result.id in self.persisted
         if stays or any(i.get("type") == "tool_reference" for i in _others(result)):

@@ -1,0 +1,135 @@
+"""How large the next request is, and the scene that stages look at: what was measured once is not measured again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from core.context.projection import Projected, project
+from core.context.tokens.estimate import PRIOR, Calibration, Estimator
+from core.context.tokens.ledger import ContextSize, LedgerItem, measure, measure_like
+from core.context.tokens.models import Model
+from core.model import Block, Message
+from core.stages.base import Scene
+from core.transcript.outline import BlockOutline, outline_blocks
+from core.turn.state import Charged, TurnState
+
+_MOST_KNOWN = 50_000
+"""Blocks whose outlines are remembered."""
+
+
+class Outlines:
+    """The outlines of blocks that do not change, each made once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Block, tuple[BlockOutline, ...]]] = {}
+
+    def of(self, blocks: Sequence[Block]) -> tuple[BlockOutline, ...]:
+        """The outlines of some blocks, in their order."""
+        return tuple(outline for block in blocks for outline in self._of(block))
+
+    def items(self, messages: Sequence[Message], stale: frozenset[str] = frozenset()) -> list[LedgerItem]:
+        """The messages as far as their sizes go; the usage of `stale` ones is of another context."""
+        return [
+            LedgerItem(
+                self.of(m.content),
+                m.usage if m.kind == "response" else None,
+                m.response_id,
+                m.model,
+                m.uuid in stale,
+            )
+            for m in messages
+        ]
+
+    def _of(self, block: Block) -> tuple[BlockOutline, ...]:
+        found = self._known.get(id(block))
+        if found is not None and found[0] is block:
+            return found[1]
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        outlines = outline_blocks([block])
+        self._known[id(block)] = block, outlines
+        return outlines
+
+
+@dataclass(frozen=True, slots=True)
+class Ruler:
+    """What sizes are measured with where no usage tells more."""
+
+    model: Model
+    overhead_tokens: int
+    """System prompt and tools."""
+    calibration: Calibration = PRIOR
+    outlines: Outlines = field(default_factory=Outlines)
+
+    def size(self, state: TurnState) -> ContextSize:
+        """The next request: exact up to the last response, estimated behind it and where something changed since."""
+        now = project(state.messages, state.decisions).messages
+        if state.charged is None:
+            reference = ContextSize(0, "estimate", 0, 0, self.overhead_tokens, (), self.calibration)
+            return measure_like(self.outlines.items(now), self.model, reference)
+        before = project(state.charged.messages, state.charged.decisions).messages
+        if now[: len(before)] == before:
+            return measure(self.outlines.items(now, state.stale), self.model, self.overhead_tokens)
+        return self._changed(state.charged, before, now)
+
+    def _changed(self, charged: Charged, before: Sequence[Message], now: Sequence[Message]) -> ContextSize:
+        """The size after something went: what stays keeps its size, what is new is estimated in the same proportion."""
+        known = measure(self.outlines.items(before, charged.stale), self.model, self.overhead_tokens)
+        old = {m.uuid: (m, n) for m, n in zip(before, known.item_tokens, strict=True)}
+        estimates = measure_like(self.outlines.items(before), self.model, known).item_tokens
+        ratio = sum(known.item_tokens) / max(1, sum(estimates))
+        tokens: list[int] = []
+        tail_tokens = 0
+        new = measure_like(self.outlines.items(now), self.model, known).item_tokens
+        for message, estimate in zip(now, new, strict=True):
+            same, exact = old.get(message.uuid, (None, 0))
+            tokens.append(exact if same == message else round(estimate * ratio))
+            tail_tokens += 0 if same == message else tokens[-1]
+        total = known.overhead_tokens + sum(tokens)
+        margin = max(known.margin_tokens, total // 50)
+        return ContextSize(
+            total, known.source, tail_tokens, margin, known.overhead_tokens, tuple(tokens), known.calibration
+        )
+
+    def scene(
+        self, state: TurnState, size: ContextSize, threshold_tokens: int, store_folder: str, now: datetime | None
+    ) -> Scene:
+        """What the stages look at."""
+        return _Scene(
+            state.messages,
+            self.model,
+            state.decisions,
+            size.calibration,
+            size.overhead_tokens,
+            store_folder,
+            now,
+            threshold_tokens,
+            outlines=self.outlines,
+            estimator=Estimator(self.model, size.calibration),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scene(Scene):
+    """A scene that remembers outlines, and what the model sees in each state."""
+
+    outlines: Outlines
+    estimator: Estimator
+    seen: dict[tuple[int, int], tuple[Scene, Projected]] = field(default_factory=dict)
+
+    def view(self) -> Projected:
+        """As `Scene.view`, made once for the same messages in the same state."""
+        key = id(self.messages), id(self.state)
+        if key not in self.seen:
+            self.seen[key] = self, project(self.messages, self.state)  # the scene keeps both alive
+        return self.seen[key][1]
+
+    def tokens(self, messages: Sequence[Message]) -> list[int]:
+        """As `Scene.tokens`."""
+        return [round(self.estimator.tokens(self.outlines.of(m.content))) for m in messages]
+
+    def block_tokens(self, blocks: Sequence[Block]) -> int:
+        """As `Scene.block_tokens`."""
+        return round(self.estimator.tokens(self.outlines.of(blocks)))
