@@ -16,6 +16,7 @@
      +- CompactionError       no usable result; nothing was changed
          +- NothingToCompact
          +- SummaryRejected
+         +- NoUsableMemory       the notes of the session cannot stand for what would go
 
 A message says what happened; `hint` says what to do next.
 """
@@ -87,3 +88,7 @@ class NothingToCompact(CompactionError):
 
 class SummaryRejected(CompactionError):
     """The summary failed a check; the message names it."""
+
+
+class NoUsableMemory(CompactionError):
+    """The notes of the session cannot stand for what would go; the message says why."""

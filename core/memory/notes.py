@@ -42,7 +42,7 @@ WINDOW_SHARE = 0.04
 """The most that notes may take of a window: they stand in every request behind a compaction."""
 LEAST_TOKENS = 1_600
 """What the window of 40,000 tokens, the smallest that can be set, gives."""
-_BYTES_PER_TOKEN = 3
+BYTES_PER_TOKEN = 3
 """Of UTF-8: a third of a token for a letter of prose with many names, one token for a CJK character."""
 ID = re.compile(r"[a-z]\d{1,9}-\d{1,9}")
 STATUS = re.compile(r"[a-z][a-z ]{0,23}")
@@ -122,7 +122,7 @@ def clean(text: str) -> str:
 
 def tokens_of(text: str) -> int:
     """What a text of the notes takes, by its bytes."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 def cost_tokens(entry: Item) -> int:
