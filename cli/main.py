@@ -19,6 +19,7 @@ COMMANDS = {
     "view": ("cli.commands.view", "Show what the next model call would see."),
     "compact": ("cli.commands.compact", "Write a shorter session that the client resumes."),
     "snip": ("cli.commands.snip", "Take a range out of the middle of a session."),
+    "strip": ("cli.commands.strip", "Put notes in the place of images and documents."),
     "output": ("cli.commands.output", "Print a tool result or message, also what was compacted."),
     "search": ("cli.commands.search", "Search everything that a session ever held."),
     "check": ("cli.commands.check", "Name the damage in transcripts; write repaired copies."),
@@ -26,6 +27,7 @@ COMMANDS = {
     "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
     "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
+    "setup": ("cli.commands.setup", "Register the server with a host, or take it out again."),
     "doctor": ("cli.commands.doctor", "Show what is in place, and each setting with its origin."),
 }
 """Name -> (module with `command`, what the list of commands says).  A command's imports (models, readers) are paid

@@ -34,6 +34,7 @@ from core.service.redact import RedactResult  # noqa: E402
 from core.service.sessions import SessionList  # noqa: E402
 from core.service.simulate import Simulation  # noqa: E402
 from core.service.snip import SnipProposals, SnipResult  # noqa: E402
+from core.service.strip import MediaList, StripResult  # noqa: E402
 from core.service.undo import UndoResult  # noqa: E402
 from core.service.view import ViewResult  # noqa: E402
 
@@ -46,6 +47,8 @@ COMMANDS: dict[str, type[BaseModel]] = {
     "compact": CompactResult,
     "snip FROM TO": SnipResult,
     "snip --suggest": SnipProposals,
+    "strip": MediaList,
+    "strip ID": StripResult,
     "output": OutputList,
     "output ID": OutputText,
     "search": SearchResult,

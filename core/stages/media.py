@@ -19,10 +19,11 @@ from core.transcript.blob import Blob, media_blob
 from core.transcript.media import Media as Shape
 from core.transcript.outline import outline_blocks
 
-Pick: TypeAlias = Literal["old", "large", "all", "named"]
+Pick: TypeAlias = Literal["old", "large", "unreadable", "all", "named"]
 """old: all outside the last user turn.  large: what is over a limit or, without one, the largest half.
-all: all.  named: those that `ids` name.  Unless it is over a limit, named or the only one, the newest that the user
-gave stays until `all`."""
+unreadable: what is not what it is said to be, so that the API refuses each request with it.  all: all.
+named: those that `ids` name.  Of the old, and of the largest half, the newest that the user gave is no part unless it
+is the only one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class MediaSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Item:
+class MediaItem:
     """One image or document that the model sees."""
 
     at: int
@@ -51,7 +52,13 @@ class _Item:
     blob: Blob
 
     @property
+    def ids(self) -> tuple[str, ...]:
+        """What names it: the call, the message with all its rows, the body."""
+        return tuple(dict.fromkeys((self.owner, *self.message.uuids, self.blob.id)))
+
+    @property
     def by_user(self) -> bool:
+        """Whether a person gave it."""
         return self.message.kind == "prompt"
 
     @property
@@ -62,8 +69,21 @@ class _Item:
         return len(data) if isinstance(data, str) else 0
 
     @property
+    def media_type(self) -> str:
+        """What it is said to be."""
+        source = self.block.get("source")
+        return str((source.get("media_type") or source.get("type")) if isinstance(source, dict) else "unknown")
+
+    @property
     def shape(self) -> Shape:
+        """Its size in pixels or pages; all 0 where what it holds is neither."""
         return next((media for outline in outline_blocks([self.block]) for media in outline.media), Shape())
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether its bytes are no image or document that the API takes."""
+        source = self.block.get("source")
+        return isinstance(source, dict) and source.get("type") == "base64" and self.shape == Shape()
 
 
 class Media:
@@ -80,19 +100,21 @@ class Media:
             return Plan(self.name, reason="there is no store for images and documents")
         view = scene.view().messages
         start = editable_from(scene, view)
-        picked = self._picked(view, [*_items(view)])
+        picked = self._picked(view, [*media_items(view)])
         edits = {(item.owner, item.blob.id): _edit(scene, item) for item in picked if item.at >= start}
         stay = sum(item.at < start for item in picked)
         reason = f"{stay} stay: an unfinished tool loop that holds thinking is behind them" if stay else ""
         return plan_edits(self.name, replace(scene, forced=True), view, [*edits.values()], reason=reason)
 
-    def _picked(self, view: Sequence[Message], items: Sequence[_Item]) -> list[_Item]:
+    def _picked(self, view: Sequence[Message], items: Sequence[MediaItem]) -> list[MediaItem]:
         newest = next((item for item in reversed(items) if item.by_user), None)
         others = [item for item in items if item is not newest or len(items) == 1]
         match self.settings.pick:
             case "named":
                 ids = {*self.settings.ids}
-                return [item for item in items if ids & {item.owner, item.blob.id, *item.message.uuids}]
+                return [item for item in items if not ids.isdisjoint(item.ids)]
+            case "unreadable":
+                return [item for item in items if item.is_unreadable]
             case "old":
                 turn = max((i for i, m in enumerate(view) if m.kind == "prompt"), default=0)
                 return [item for item in others if item.at < turn]
@@ -107,7 +129,7 @@ class Media:
     def _has_limit(self) -> bool:
         return any((self.settings.max_bytes, self.settings.max_side_pixels, self.settings.max_pages))
 
-    def _is_over(self, item: _Item) -> bool:
+    def _is_over(self, item: MediaItem) -> bool:
         limits = self.settings
         shape = item.shape
         measured = (
@@ -118,7 +140,8 @@ class Media:
         return any(limit and value > limit for value, limit in measured)
 
 
-def _items(view: Sequence[Message]) -> Iterator[_Item]:
+def media_items(view: Sequence[Message]) -> Iterator[MediaItem]:
+    """All images and documents of what the model sees, in order."""
     for at, message in enumerate(view):
         if message.kind == "response":
             continue
@@ -127,10 +150,10 @@ def _items(view: Sequence[Message]) -> Iterator[_Item]:
             owner = call_id(block) if block.get("type") == "tool_result" else message.uuid
             for item in held if isinstance(held, list) else []:
                 if isinstance(item, dict) and is_media(item):
-                    yield _Item(at, message, owner, item, media_blob(item))
+                    yield MediaItem(at, message, owner, item, media_blob(item))
 
 
-def _edit(scene: Scene, item: _Item) -> Edit:
+def _edit(scene: Scene, item: MediaItem) -> Edit:
     text = _note(item, str(PurePath(scene.store_folder) / item.blob.file))
     note: Block = {"type": "text", "text": text}
     freed_tokens = scene.block_tokens([item.block]) - scene.block_tokens([note])
@@ -138,10 +161,9 @@ def _edit(scene: Scene, item: _Item) -> Edit:
     return Edit(item.at, MediaReplaced(item.owner, item.blob.id, text), freed_tokens, body)
 
 
-def _note(item: _Item, path: str) -> str:
-    source, shape = item.block.get("source"), item.shape
-    kind = (source.get("media_type") or source.get("type")) if isinstance(source, dict) else "unknown"
+def _note(item: MediaItem, path: str) -> str:
+    shape = item.shape
     size = f"{shape.width}x{shape.height}" if shape.width else f"{shape.pages} pages" if shape.pages else ""
     digest = item.blob.id.removeprefix("media-")[:8]
-    parts = (str(kind), size, f"{len(item.blob.content)} bytes", digest, f"saved at {path}")
+    parts = (item.media_type, size, f"{len(item.blob.content)} bytes", digest, f"saved at {path}")
     return f"[{item.blob.kind}: {', '.join(filter(None, parts))}]"

@@ -1,0 +1,97 @@
+"""`foldmark strip`: take images and documents out of a session."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from cli import options, ui
+from cli.written import show_ways
+from core.service.operation import Target
+from core.service.session import opened
+from core.service.stages import StageSettings
+from core.service.strip import MediaLine, StripResult, media_of, strip
+from core.stages.media import MediaSettings, Pick
+
+
+@click.command()
+@click.argument("session")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@click.option("--bad", "choice", flag_value="unreadable", help="All that are no image or document that the API takes.")
+@click.option("--old", "choice", flag_value="old", help="All but those of the last turn.")
+@click.option("--all", "choice", flag_value="all", help="All.")
+@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
+@click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@options.pick_option
+@options.json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    session: str,
+    ids: tuple[str, ...],
+    choice: Pick | None,
+    out_dir: Path | None,
+    in_place: bool,
+    dry_run: bool,
+    pick: str,
+    as_json: bool,
+) -> None:
+    """Put notes in the place of images and documents of SESSION; list them when none is chosen.
+
+    One that the API cannot process makes every request fail: --bad finds it.  ID is the id of a call, a message or a
+    content, as listed, or the start of one.  The result is a new session; what was taken out is stored beside it, and
+    the note says where.  Calls and their results stay whole.  foldmark undo takes it back.
+    """
+    chosen = MediaSettings(choice) if choice else MediaSettings("named", ids) if ids else None
+    if choice and ids:
+        raise click.UsageError("give ids, or one of --bad, --old and --all", ctx)
+    if in_place and out_dir:
+        raise click.UsageError("--in-place and --out exclude each other", ctx)
+    if not chosen and (out_dir or in_place or dry_run):
+        raise click.UsageError("say which: ids, --bad, --old or --all", ctx)
+    settings = options.settings()
+    beside = chosen is not None and not (out_dir or dry_run)
+    file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
+    if chosen:
+        target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, clock=time.time)
+        known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
+        _show(strip(file, chosen, target, known), as_json, settings.claude_dir)
+        return
+    with opened(file) as found:
+        listed = media_of(found)
+    if as_json:
+        ui.print_json(listed.model_dump(mode="json"))
+    elif listed.media:
+        _print(listed.media)
+    else:
+        ui.echo("no images or documents")
+
+
+def _show(result: StripResult, as_json: bool, claude_dir: Path) -> None:
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+        return
+    if result.media:
+        _print(result.media)
+        ui.echo(f"\n{ui.tokens(result.tokens_before)} → {ui.tokens(result.tokens_after)} tokens")
+    if not result.changed:
+        ui.echo(f"nothing written: {result.reason}")
+        return
+    show_ways(result.output, result.session_id, result.source.format, claude_dir)
+
+
+def _print(media: list[MediaLine]) -> None:
+    rows = [(m.id, m.media_type, _extent(m), ui.size(m.bytes), m.path) for m in media]
+    ui.print_table(("ID", "TYPE", "EXTENT", "SIZE", "FILE"), rows, {"SIZE"})
+
+
+def _extent(media: MediaLine) -> str:
+    if media.unreadable:
+        return "unreadable"
+    if media.pages:
+        return ui.count(media.pages, "page")
+    return f"{media.width}x{media.height}" if media.width else ""
