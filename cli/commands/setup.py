@@ -1,0 +1,97 @@
+"""`foldmark setup`: the server, registered with a host."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+import foldmark
+from cli import options, ui
+from core.hosts.base import Launch, Machine
+from core.hosts.known import HOSTS
+from core.service.setup import Setup, SetupResult, apply_setup, plan_removal, plan_setup
+
+_COMMAND_S = 60
+"""How long a host's own command may take."""
+
+
+@click.command()
+@click.argument("host", type=click.Choice([*HOSTS]))
+@click.option("--remove", is_flag=True, help="Take the server out again.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show the change; write nothing.")
+@options.json_option
+@click.pass_context
+def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: bool, as_json: bool) -> None:
+    """Register the Foldmark server with HOST, so that its model can look at its own context and compact it.
+
+    Shows the change to the host's settings and asks first; everything else in the file stays as it is, and a copy of
+    it is kept.  With --remove the file is what it was before.
+    """
+    machine = Machine(sys.platform, Path.home(), os.environ)
+    if remove:
+        setup = plan_removal(host, machine, options.state_dir())
+    else:
+        setup = plan_setup(host, machine, _launch(), options.state_dir(), shutil.which)
+    if as_json and not (yes or dry_run or setup.needless):
+        raise click.UsageError("--json cannot ask: add --yes or --dry-run", ctx)
+    if not as_json:
+        _show(setup, remove)
+    if dry_run or setup.needless:
+        result = setup.result
+    elif yes or click.confirm("Make this change?", err=True):
+        result = apply_setup(setup, _run)
+    else:
+        ui.echo("nothing was changed")
+        return
+    if as_json:
+        ui.print_json(result.model_dump(mode="json"))
+    elif result.changed:
+        _show_done(result, remove)
+
+
+def _launch() -> Launch:
+    """This program, by absolute paths: neither a PATH nor a `foldmark` in the working folder counts."""
+    return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"))
+
+
+def _run(command: Sequence[str]) -> int:
+    """Run a host's own command, quietly."""
+    try:
+        return subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_COMMAND_S,
+            check=False,
+        ).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return 127
+
+
+def _show(setup: Setup, remove: bool) -> None:
+    label = setup.host.label
+    if setup.needless:
+        ui.echo(f"{label}: {'the server is not registered' if remove else 'the server is registered already'}")
+        return
+    for line in setup.result.diff.splitlines():
+        colour = {"+": "green", "-": "red"}.get(line[:1])
+        click.secho(ui.printable(line), fg=colour)
+    if setup.result.command:
+        ui.echo(f"\nby {label}'s own command: {' '.join(setup.result.command[:3])}")
+
+
+def _show_done(result: SetupResult, remove: bool) -> None:
+    ui.echo(f"{'taken out of' if remove else 'written to'} {result.config}")
+    if result.backup:
+        ui.echo(f"as it was before: {result.backup}")
+    ui.echo(f"now {result.next_step}")
+    if not remove:
+        ui.echo(f"take it out again with:  foldmark setup {result.host} --remove")

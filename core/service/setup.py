@@ -1,0 +1,272 @@
+"""Register the server with a host, and take that back: the change is shown before anything is written."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from core.errors import Changed, Damaged, InputError
+from core.hosts.base import Host, Launch, Machine
+from core.hosts.edit import entry_in, with_entry, without_entry
+from core.hosts.known import HOSTS, find_host
+from core.redact.text import redact
+from core.service.session import Result
+from core.transcript.live import FileState
+from core.transcript.writer import make_private, replace, write_new
+
+Runner = Callable[[Sequence[str]], int]
+"""Runs a program to its end and gives its exit code; 127 where there is none of that name."""
+
+
+class SetupResult(Result):
+    """What was, or would be, done to the settings of a host."""
+
+    host: str
+    config: str
+    """The file that holds them."""
+    backup: str
+    """Where the file of before is kept; "" where there was none, or nothing was written."""
+    diff: str
+    """The change, without the secrets that stand near it."""
+    command: list[str]
+    """The host's own command that makes the change; empty where it has none, or where it is not installed."""
+    changed: bool
+    next_step: str
+    """What a person has to do now."""
+
+
+class HostState(Result):
+    """Whether a host is on this machine, and whether the server is registered with it."""
+
+    host: str
+    label: str
+    config: str
+    found: bool
+    registered: bool
+    problem: str
+    """Why its settings cannot be read, "" if they can."""
+
+
+class _Receipt(msgspec.Struct, frozen=True):
+    """What a registration left: with it, taking it back gives the very bytes of before."""
+
+    config: str
+    backup: str
+    """"" where there was no file."""
+    sha256: str
+    """Of the file as it was left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A change that is ready to be made; `result` shows it."""
+
+    host: Host
+    config: Path
+    before: bytes | None
+    """None where there is no file."""
+    after: bytes | None
+    """None: there will be none."""
+    result: SetupResult
+    receipt: Path
+
+    @property
+    def needless(self) -> bool:
+        """Whether all is as asked for."""
+        return self.before == self.after
+
+
+def plan_setup(
+    name: str, machine: Machine, launch: Launch, state_dir: Path, which: Callable[[str], str | None]
+) -> Setup:
+    """How the server would be registered with a host; `which` finds programs.
+
+    Raises `InputError` for an unknown host and settings that cannot be read, `Damaged` for broken ones.
+    """
+    host = find_host(name)
+    config, before = _read(host, machine)
+    after = _written(config, lambda text: with_entry(text, host, launch), before or b"")
+    program = which(host.program) if host.program else None
+    command = [program, *host.add(launch)] if program else []
+    return _planned(host, config, before, after, command, state_dir)
+
+
+def plan_removal(name: str, machine: Machine, state_dir: Path) -> Setup:
+    """How that would be taken back: to the bytes of before, or, if the file was changed since, by the entry alone.
+
+    Raises as `plan_setup`.
+    """
+    host = find_host(name)
+    config, before = _read(host, machine)
+    receipt = _receipt(_receipt_path(state_dir, host))
+    if before is None:
+        after = None
+    elif receipt and receipt.config == str(config) and receipt.sha256 == _digest(before):
+        after = _backed_up(receipt)
+    else:
+        after = _written(config, lambda text: without_entry(text, host), before)
+    return _planned(host, config, before, after, [], state_dir)
+
+
+def apply_setup(setup: Setup, run: Runner) -> SetupResult:
+    """Makes the change: by the host's own command, or by writing its file anew; a copy of before is kept.
+
+    Raises `Changed` when the file is another one by now, WriteFailed; then nothing was written.
+    """
+    result = setup.result
+    if setup.needless:
+        return result
+    state = _state_of(setup)
+    if setup.after is None or not _is_registered(setup.host, setup.after):
+        _write(setup, state)
+        setup.receipt.unlink(missing_ok=True)
+        return result.model_copy(update={"changed": True})
+    backup = _keep(setup)
+    if not _done_by_host(setup, run):
+        _write(setup, _state_of(setup))
+    left = _bytes(setup.config) or b""
+    receipt = _Receipt(str(setup.config), str(backup) if backup else "", _digest(left))
+    _put(setup.receipt, msgspec.json.encode(receipt))
+    return result.model_copy(update={"changed": True, "backup": receipt.backup})
+
+
+def host_states(machine: Machine) -> list[HostState]:
+    """All hosts, each as it is on this machine; nothing is written."""
+    return [_state(host, machine) for host in HOSTS.values()]
+
+
+def _state(host: Host, machine: Machine) -> HostState:
+    config = host.config(machine)
+    problem, registered = "", False
+    try:
+        _, data = _read(host, machine)
+        registered = data is not None and _is_registered(host, data)
+    except (InputError, Damaged) as error:
+        problem = str(error)
+    found = config.exists() or (config.parent.exists() and config.parent != machine.home)
+    return HostState(
+        host=host.name, label=host.label, config=str(config), found=found, registered=registered, problem=problem
+    )
+
+
+def _planned(
+    host: Host, config: Path, before: bytes | None, after: bytes | None, command: list[str], state_dir: Path
+) -> Setup:
+    result = SetupResult(
+        host=host.name,
+        config=str(config),
+        backup="",
+        diff=_diff(config, before or b"", after or b""),
+        command=command,
+        changed=False,
+        next_step=host.after if before != after else "",
+    )
+    return Setup(host, config, before, after, result, _receipt_path(state_dir, host))
+
+
+def _read(host: Host, machine: Machine) -> tuple[Path, bytes | None]:
+    config = host.config(machine)
+    try:
+        return config, config.read_bytes()
+    except FileNotFoundError:
+        return config, None
+    except OSError as error:
+        raise InputError(f"{config}: {error.strerror}", "check the path and who may read it") from None
+
+
+def _written(config: Path, edit: Callable[[str], str], before: bytes) -> bytes:
+    try:
+        return edit(before.decode("utf-8")).encode("utf-8")
+    except UnicodeDecodeError:
+        raise Damaged(f"{config}: no UTF-8 text", "correct the file by hand, or move it away") from None
+    except Damaged as error:
+        raise Damaged(f"{config}: {error}", error.hint) from None
+
+
+def _is_registered(host: Host, data: bytes) -> bool:
+    return _written(Path(), lambda text: "y" if entry_in(text, host) is not None else "", data) == b"y"
+
+
+def _done_by_host(setup: Setup, run: Runner) -> bool:
+    """Whether the host's own command made the entry; where it fails, its file is as it was or better."""
+    if not setup.result.command or run(setup.result.command) != 0:
+        return False
+    left = _bytes(setup.config)
+    with suppress(Damaged):
+        return left is not None and _is_registered(setup.host, left)
+    return False
+
+
+def _diff(config: Path, before: bytes, after: bytes) -> str:
+    old, new = (redact(data.decode("utf-8", "replace"))[0].splitlines() for data in (before, after))
+    return "\n".join(difflib.unified_diff(old, new, str(config), str(config), n=2, lineterm=""))
+
+
+def _keep(setup: Setup) -> Path | None:
+    """A copy of the file as it was before the first registration."""
+    receipt = _receipt(setup.receipt)
+    if receipt and setup.before is not None and receipt.sha256 == _digest(setup.before):
+        return Path(receipt.backup) if receipt.backup else None
+    if setup.before is None:
+        return None
+    backup = setup.receipt.with_name(f"{setup.host.name}.{_digest(setup.before)[:12]}.bak")
+    _put(backup, setup.before)
+    return backup
+
+
+def _put(path: Path, data: bytes) -> None:
+    make_private(path.parent)
+    path.unlink(missing_ok=True)
+    write_new(path, [data])
+
+
+def _state_of(setup: Setup) -> FileState | None:
+    """The state of the file, None where there is none; raises `Changed` where it is not what was read."""
+    state = FileState.of(setup.config) if setup.config.exists() else None
+    if _bytes(setup.config) != setup.before:
+        raise Changed(f"{setup.config}: the file was changed meanwhile", "run the command again")
+    return state
+
+
+def _write(setup: Setup, state: FileState | None) -> None:
+    if setup.after is None:
+        setup.config.unlink(missing_ok=True)
+    elif state:
+        replace(setup.config, [setup.after], state)
+    else:
+        make_private(setup.config.parent)
+        write_new(setup.config, [setup.after])
+
+
+def _receipt_path(state_dir: Path, host: Host) -> Path:
+    return state_dir / "hosts" / f"{host.name}.json"
+
+
+def _receipt(path: Path) -> _Receipt | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_Receipt)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def _backed_up(receipt: _Receipt) -> bytes | None:
+    if not receipt.backup:
+        return None
+    try:
+        return Path(receipt.backup).read_bytes()
+    except OSError as error:
+        raise InputError(f"{receipt.backup}: {error.strerror}", "take the entry out of the file by hand") from None
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

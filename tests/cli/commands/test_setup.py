@@ -1,0 +1,95 @@
+"""`foldmark setup`: shown, asked, made, taken back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cli.commands.setup import command
+
+
+@pytest.fixture
+def config(scratch_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", "")
+    path = scratch_home / ".cursor" / "mcp.json"
+    path.parent.mkdir()
+    path.write_text('{"mcpServers": {}}')
+    return path
+
+
+def test_the_change_is_shown_and_made_when_a_person_agrees(config: Path) -> None:
+    result = CliRunner().invoke(command, ["cursor"], input="y\n")
+
+    assert result.exit_code == 0
+    assert '+    "foldmark": {' in result.stdout
+    assert "Make this change?" in result.stderr
+    assert f"written to {config}" in result.stdout
+    assert "foldmark setup cursor --remove" in result.stdout
+    entry = json.loads(config.read_text())["mcpServers"]["foldmark"]
+    assert Path(entry["command"]).is_absolute()
+    assert Path(entry["args"][0]).is_file()
+    assert entry["args"][1] == "serve"
+
+
+def test_nothing_is_done_when_a_person_does_not(config: Path) -> None:
+    result = CliRunner().invoke(command, ["cursor"], input="n\n")
+
+    assert "nothing was changed" in result.stdout
+    assert config.read_text() == '{"mcpServers": {}}'
+
+
+def test_it_is_taken_out_again(config: Path) -> None:
+    CliRunner().invoke(command, ["cursor", "--yes"])
+    result = CliRunner().invoke(command, ["cursor", "--remove", "--yes"])
+
+    assert f"taken out of {config}" in result.stdout
+    assert config.read_text() == '{"mcpServers": {}}'
+    assert "is not registered" in CliRunner().invoke(command, ["cursor", "--remove"]).stdout
+
+
+def test_a_second_time_there_is_nothing_to_do(config: Path) -> None:
+    CliRunner().invoke(command, ["cursor", "--yes"])
+
+    assert "is registered already" in CliRunner().invoke(command, ["cursor"]).stdout
+    assert json.loads(CliRunner().invoke(command, ["cursor", "--json"]).stdout)["changed"] is False
+
+
+def test_a_dry_run_writes_nothing(config: Path) -> None:
+    result = CliRunner().invoke(command, ["cursor", "--dry-run", "--json"])
+
+    assert json.loads(result.stdout)["changed"] is False
+    assert "foldmark" in json.loads(result.stdout)["diff"]
+    assert config.read_text() == '{"mcpServers": {}}'
+
+
+def test_json_does_not_ask(config: Path) -> None:
+    assert CliRunner().invoke(command, ["cursor", "--json"]).exit_code == 2
+    assert json.loads(CliRunner().invoke(command, ["cursor", "--json", "--yes"]).stdout)["changed"] is True
+
+
+def test_a_hosts_own_program_is_run(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/said\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}")
+    result = CliRunner().invoke(command, ["codex", "--yes"])
+
+    assert "by Codex's own command" in result.stdout
+    assert (tmp_path / "said").read_text().startswith("mcp add foldmark -- ")
+
+
+def test_a_program_that_cannot_be_run_does_no_harm(
+    config: Path, scratch_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bin" / "codex"
+    program.parent.mkdir()
+    program.write_text("#!/nowhere/at/all\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}")
+    CliRunner().invoke(command, ["codex", "--yes"])
+
+    assert "[mcp_servers.foldmark]" in (scratch_home / ".codex" / "config.toml").read_text()
