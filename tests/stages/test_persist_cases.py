@@ -17,12 +17,13 @@ from core.service.session import Session, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
 from core.stages.media import Media, MediaSettings
+from core.stages.microcompact import PLACEHOLDER, Microcompact
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.blob import media_blob
 from core.transcript.persisted import gone_outputs, persisted_outputs
 from core.transcript.projects import session_file
 from core.transcript.store import Store
-from tests.stages.build import MODEL, items, pairs_are_whole, resumed, run, sent, shown, text
+from tests.stages.build import MODEL, History, items, pairs_are_whole, resumed, run, sent, shown, text
 
 CASES = Path(__file__).parent.parent / "data" / "cases"
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -111,6 +112,27 @@ def test_a_long_file_that_holds_the_markers_is_stored_like_any_other(tmp_path: P
     assert (store.folder / "toolu_f.txt").read_text() == content
 
 
+def test_no_path_that_stands_in_a_file_is_followed(tmp_path: Path) -> None:
+    with case("persist-3", tmp_path) as (session, store):
+        content = str(session.messages[2].content[0]["content"])
+        assert "Full output saved to: /srv/app/evil.txt" in content
+        store.folder.mkdir(parents=True)
+        (store.folder / "evil.txt").write_text("what the path leads to", encoding="utf-8")
+        assert output(session, "toolu_f").text == content
+        assert {hit.id for hit in search(session, "persisted-output").hits} == {"toolu_f"}
+
+
+@pytest.mark.parametrize("marker", ["[Old tool result content cleared]", PLACEHOLDER.format("toolu_f")])
+def test_a_file_that_says_that_it_was_cleared_is_cleared_like_any_other(tmp_path: Path, marker: str) -> None:
+    history = History().prompt("Go.").use("toolu_f", "Read", f"{marker}\n" * 400, file_path="/srv/a.md")
+    for n in range(8):
+        history.use(f"t{n}", "Bash", "ok", command="make")
+    plan, scene = run(Microcompact(), history.scene(forced=True))
+    assert stored(plan) == ["toolu_f"]
+    assert shown(scene, "toolu_f")["content"] == PLACEHOLDER.format("toolu_f")
+    assert Microcompact().plan(scene).decisions == ()
+
+
 # persist-4: each result within the limit, all together far over it
 
 
@@ -135,6 +157,15 @@ def test_which_ones_went_is_decided_once(tmp_path: Path) -> None:
         again = resumed(scene, plan.decisions)
         assert sent(again) == sent(scene)
         assert budget(session, store, ToolBudgetSettings(results_chars=10)).plan(again).decisions == ()
+
+
+def test_the_next_turn_keeps_every_byte_of_what_was_sent(tmp_path: Path) -> None:
+    with case("persist-4", tmp_path) as (session, store):
+        plan, scene = run(budget(session, store, EIGHT), scene_of(session, store))
+        more = replace(session.messages[0], uuids=("later",), content=(text("And then?"),))
+        again = replace(resumed(scene, plan.decisions), messages=(*session.messages, more))
+        assert budget(session, store, EIGHT).plan(again).decisions == ()
+    assert sent(again).startswith(sent(scene)[:-1])
 
 
 def test_a_list_stays_a_list_whose_preview_says_what_and_how_much_is_stored_and_it_is_stored(tmp_path: Path) -> None:
