@@ -1,0 +1,222 @@
+"""What a turn and its recovery do to a conversation: decide, compact, and say what the next request is.
+
+Whatever is taken out is stored before the event that takes it out is appended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from core.compaction.full import Measure, Options, Plan, plan, text_message
+from core.compaction.restore import RestoreLimits
+from core.context.projection import State
+from core.context.short_ids import ShortIds, tag
+from core.context.tokens.estimate import PRIOR, Calibration
+from core.context.tokens.ledger import ContextSize, measure_like
+from core.context.tokens.models import Model
+from core.context.tokens.window import Levels, levels
+from core.errors import CompactionError
+from core.model import JSON, Block, Message
+from core.stages.base import Plan as StagePlan
+from core.stages.base import Scene, Stage
+from core.stages.collapse import Collapse
+from core.stages.edits import store_bodies
+from core.stages.microcompact import Microcompact
+from core.stages.read_dedup import ReadDedup
+from core.stages.snip import Snip
+from core.stages.tool_budget import ToolBudget
+from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer
+from core.transcript.materialize import derived_id
+from core.transcript.store import Store
+from core.turn.autocompact import is_worth_it
+from core.turn.events import Compacted, Decided, How, Row, Trigger
+from core.turn.journal import Journal
+from core.turn.measure import Outlines, Ruler
+from core.turn.request import RequestOptions, build
+from core.turn.state import TurnState
+
+MemoryPlan = Callable[[Sequence[Message], Sequence[int], int, Measure], Plan]
+"""A compaction by the session's notes, of a view with its sizes and overhead; raises CompactionError for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """How a conversation is led."""
+
+    model: Model
+    system: str | tuple[Block, ...] = ""
+    tools: tuple[Block, ...] = ()
+    request: RequestOptions = field(default_factory=RequestOptions)
+    stages: tuple[Stage, ...] = (ToolBudget(), ReadDedup(), Snip(), Microcompact(), Collapse())
+    window_tokens: int | None = None
+    """In place of the model's own."""
+    compaction: bool = True
+    """Whether anything may be compacted at all."""
+    automatic: bool = True
+    """Whether it is compacted before the window is full."""
+    reactive_only: bool = False
+    """Only after the API has refused a request."""
+    keep_tokens: int = 20_000
+    summary_chars: int = DEFAULT_BUDGET_CHARS
+    instructions: str = ""
+    restore: RestoreLimits = field(default_factory=RestoreLimits)
+    cwd: str = ""
+    """Where the files of the session are."""
+    most_requests: int = 100
+    """Of one turn: a loop of tool calls ends there."""
+    nudges: bool = False
+    """Propose snips to the model, and end user messages with the ids to name them by."""
+    overhead_tokens: int = 0
+    """System prompt and tools, as long as no usage tells."""
+    calibration: Calibration = PRIOR
+
+
+@dataclass(frozen=True)
+class Work:
+    """One conversation, and what is needed to change it."""
+
+    journal: Journal
+    settings: TurnSettings
+    store: Store
+    clock: Callable[[], datetime] | None = None
+    outlines: Outlines = field(default_factory=Outlines)
+
+    @property
+    def state(self) -> TurnState:
+        """The conversation now."""
+        return self.journal.state
+
+    @property
+    def levels(self) -> Levels:
+        """The sizes at which something happens."""
+        return levels(self.settings.model, self.settings.window_tokens)
+
+    @property
+    def now(self) -> datetime | None:
+        """The time; None without a clock."""
+        return self.clock() if self.clock else None
+
+    def timestamp(self) -> str:
+        """The time as rows have it, "" without a clock."""
+        return self.now.isoformat(timespec="milliseconds").replace("+00:00", "Z") if self.now else ""
+
+    def size(self) -> ContextSize:
+        """The size of the next request."""
+        settings = self.settings
+        return Ruler(settings.model, settings.overhead_tokens, settings.calibration, self.outlines).size(self.state)
+
+    def scene(self, size: ContextSize | None = None) -> Scene:
+        """What stages look at."""
+        ruler = Ruler(self.settings.model, self.settings.overhead_tokens, self.settings.calibration, self.outlines)
+        size = size or self.size()
+        return ruler.scene(self.state, size, self.levels.auto_threshold, str(self.store.folder), self.now)
+
+    def body(self) -> dict[str, JSON]:
+        """The next request; what was decided is in it, the pipeline is not run."""
+        settings, state = self.settings, self.state
+        scene = Scene(state.messages, settings.model, state.decisions, now=self.now)
+        if settings.nudges:
+            scene = _tagged(scene)
+        most = settings.request.max_tokens if state.max_tokens is None else state.max_tokens
+        how = replace(settings.request, max_tokens=min(settings.request.max_tokens, most))
+        return build(scene, settings.system, settings.tools, how)
+
+    def decide(self, scene: Scene, planned: StagePlan) -> int:
+        """Stores what a plan takes out and records its decisions; gives the tokens that were freed."""
+        stored = store_bodies(self.store, scene, planned)
+        if stored.decisions:
+            self.journal.append(Decided(stored.stage, stored.decisions, stored.tokens_freed))
+        return stored.tokens_freed if stored.decisions else 0
+
+    def compact(
+        self, trigger: Trigger, summarizer: Summarizer, memory: MemoryPlan | None = None, keep_tokens: int | None = None
+    ) -> Compacted:
+        """Compacts by the session's notes where that gives something usable, else by a summary.
+
+        Raises CompactionError when there is nothing usable, or when nobody is forced to it and it saves too little;
+        StorageError: then nothing was changed.
+        """
+        size = self.size()
+        messages = self.scene(size).view().messages
+
+        def measure(new: Sequence[Message]) -> list[int]:
+            return [*measure_like(self.outlines.items(new), self.settings.model, size).item_tokens]
+
+        by_notes = self._by_memory(memory, messages, size, measure)
+        page = self.journal.new_id("page")[:8]
+        planned = by_notes or self._by_summary(messages, size, measure, summarizer, keep_tokens, page)
+        if trigger == "auto" and not is_worth_it(planned.tokens_before, planned.tokens_after, self.levels):
+            raise NoGain(planned.tokens_before, planned.tokens_after)
+        self.archive(page, planned.gone)
+        event = _event("memory" if by_notes else "full", trigger, planned, messages)
+        self.journal.append(event)
+        return event
+
+    def archive(self, page: str, gone: Sequence[Message]) -> None:
+        """Stores messages that go."""
+        self.store.archive(page, gone, f"What was taken out of session {self.state.session}")
+
+    def _by_memory(
+        self, memory: MemoryPlan | None, messages: Sequence[Message], size: ContextSize, measure: Measure
+    ) -> Plan | None:
+        try:
+            planned = memory(messages, size.item_tokens, size.overhead_tokens, measure) if memory else None
+        except CompactionError:
+            return None
+        return planned if planned and planned.tokens_after < self.levels.auto_threshold else None
+
+    def _by_summary(
+        self,
+        messages: Sequence[Message],
+        size: ContextSize,
+        measure: Measure,
+        summarizer: Summarizer,
+        keep_tokens: int | None,
+        page: str,
+    ) -> Plan:
+        settings = self.settings
+        keep = settings.keep_tokens if keep_tokens is None else keep_tokens
+        options = Options(keep, settings.summary_chars, settings.instructions, settings.restore)
+        history = str(self.store.page(page))
+        return plan(
+            messages, size.item_tokens, size.overhead_tokens, measure, summarizer, options, settings.cwd, history
+        )
+
+
+class NoGain(CompactionError):
+    """A compaction that would save too little to be made."""
+
+    def __init__(self, before_tokens: int, after_tokens: int) -> None:
+        super().__init__(f"only {before_tokens - after_tokens} of {before_tokens} tokens would be saved")
+        self.before_tokens = before_tokens
+
+
+def _event(how: How, trigger: Trigger, planned: Plan, messages: Sequence[Message]) -> Compacted:
+    """The boundary of a plan: what stands for what went, the last prompt word for word, and what stays."""
+    key = [u for m in planned.gone for u in m.uuids]
+    summary = replace(text_message("summary", planned.summary.text), uuids=(derived_id("summary", *key),))
+    front: list[str | Row] = [Row.of(summary)]
+    for number, restored in enumerate(planned.restored):
+        ident = derived_id("restored", str(number), *key)
+        front.append(Row.of(replace(text_message("meta", restored.text), uuids=(ident,))))
+    kept = [m.uuid for m in planned.kept]
+    prompts = [m.uuid for m in messages if m.kind == "prompt"]
+    if prompts and prompts[-1] not in kept:  # it is not answered yet, or only in part
+        front.append(prompts[-1])
+    before, after = planned.tokens_before, planned.tokens_after
+    return Compacted(how, trigger, (*front, *kept), planned.summary.summarizer, before, after, planned.summary.usage)
+
+
+def _tagged(scene: Scene) -> Scene:
+    """The scene as it is sent, with the short id of each user message at its end."""
+    ids = ShortIds.of(scene.messages)
+    known = {m.uuid for m in scene.messages}
+    view = tuple(
+        replace(m, content=(*m.content, {"type": "text", "text": tag(ids.short(m.uuid))}))
+        if m.role == "user" and m.kind in ("prompt", "results") and m.uuid in known
+        else m
+        for m in scene.view().messages
+    )
+    return replace(scene, messages=view, state=State(cache_edits=scene.state.cache_edits))
