@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from core.hosts.base import Machine
     from core.model import JSON
     from core.settings import Settings
     from core.transcript.projects import SessionFile
@@ -119,6 +120,13 @@ def _spooled(ctx: click.Context, writes_beside: bool) -> str:
     with path.open("wb") as file:
         copyfileobj(sys.stdin.buffer, file)
     return str(path)
+
+
+def machine() -> Machine:
+    """Where hosts are looked for: here."""
+    from core.hosts.base import Machine
+
+    return Machine(sys.platform, Path.home(), os.environ)
 
 
 def state_dir() -> Path:

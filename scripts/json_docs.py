@@ -32,6 +32,7 @@ from core.service.doctor import DoctorReport  # noqa: E402
 from core.service.history import OutputList, OutputText, SearchResult  # noqa: E402
 from core.service.redact import RedactResult  # noqa: E402
 from core.service.sessions import SessionList  # noqa: E402
+from core.service.setup import SetupResult  # noqa: E402
 from core.service.simulate import Simulation  # noqa: E402
 from core.service.snip import SnipProposals, SnipResult  # noqa: E402
 from core.service.strip import MediaList, StripResult  # noqa: E402
@@ -57,6 +58,7 @@ COMMANDS: dict[str, type[BaseModel]] = {
     "simulate": Simulation,
     "redact": RedactResult,
     "undo": UndoResult,
+    "setup": SetupResult,
     "doctor": DoctorReport,
 }
 _WORDS = {

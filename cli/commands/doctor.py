@@ -6,6 +6,7 @@ import click
 
 from cli import options, ui
 from core.service.doctor import doctor
+from core.service.setup import HostState
 
 _MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
 
@@ -14,7 +15,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "
 @options.json_option
 def command(as_json: bool) -> int:
     """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set."""
-    report = doctor(options.settings(), [options.state_dir()])
+    report = doctor(options.settings(), [options.state_dir()], options.machine())
     if as_json:
         ui.print_json(report.model_dump(mode="json"))
         return 0 if report.ok else 1
@@ -25,6 +26,15 @@ def command(as_json: bool) -> int:
         if check.advice:
             ui.echo(f"  {check.advice}")
     ui.echo()
+    states = [(h.label, _state(h), h.config) for h in report.hosts]
+    ui.print_table(("HOST", "SERVER", "SETTINGS"), states, shrinks="SETTINGS")
+    ui.echo()
     rows = [(s.name, s.value, s.origin) for s in report.settings]
     ui.print_table(("SETTING", "VALUE", "SET BY"), rows, shrinks="VALUE")
     return 0 if report.ok else 1
+
+
+def _state(host: HostState) -> str:
+    if host.problem:
+        return "unreadable"
+    return "registered" if host.registered else "not registered" if host.found else "no such host here"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import click
 
 import foldmark
 from cli import options, ui
-from core.hosts.base import Launch, Machine
+from core.hosts.base import Launch
 from core.hosts.known import HOSTS
 from core.service.setup import Setup, SetupResult, apply_setup, plan_removal, plan_setup
 
@@ -34,7 +33,7 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
     Shows the change to the host's settings and asks first; everything else in the file stays as it is, and a copy of
     it is kept.  With --remove the file is what it was before.
     """
-    machine = Machine(sys.platform, Path.home(), os.environ)
+    machine = options.machine()
     if remove:
         setup = plan_removal(host, machine, options.state_dir())
     else:

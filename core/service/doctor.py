@@ -11,7 +11,9 @@ from typing import Literal
 from core import __version__
 from core.context.tokens.models import load as load_models
 from core.errors import FoldmarkError
+from core.hosts.base import Machine
 from core.service.session import Result
+from core.service.setup import HostState, host_states
 from core.settings import Settings
 from core.transcript.live import open_sessions
 from core.transcript.projects import session_files
@@ -41,19 +43,23 @@ class DoctorReport(Result):
     python: str
     ok: bool
     checks: list[Check]
+    hosts: list[HostState]
     settings: list[SettingLine]
 
 
-def doctor(settings: Settings, private_dirs: Sequence[Path]) -> DoctorReport:
+def doctor(settings: Settings, private_dirs: Sequence[Path], machine: Machine) -> DoctorReport:
     """Looks at what Foldmark works with; `private_dirs` are its own folders.  Nothing is written."""
     checks = [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
     checks += [_writable(folder) for folder in private_dirs]
+    hosts = host_states(machine)
+    checks += [_broken(host) for host in hosts if host.problem]
     lines = [
         SettingLine(name=key, value=str(getattr(settings, key)), origin=settings.origin(key))
         for key in type(settings).model_fields
     ]
     ok = all(c.state != "problem" for c in checks)
-    return DoctorReport(version=__version__, python=sys.version.split()[0], ok=ok, checks=checks, settings=lines)
+    python = sys.version.split()[0]
+    return DoctorReport(version=__version__, python=python, ok=ok, checks=checks, hosts=hosts, settings=lines)
 
 
 def _client_folder(claude_dir: Path) -> Check:
@@ -75,6 +81,11 @@ def _models(path: Path | None) -> Check:
     except FoldmarkError as error:
         return Check(name="model table", state="problem", message=str(error), advice=error.hint)
     return Check(name="model table", state="ok", message=str(path) if path else "the built-in one")
+
+
+def _broken(host: HostState) -> Check:
+    advice = "correct the file by hand: the host reads nothing of it"
+    return Check(name=host.label, state="problem", message=host.problem, advice=advice)
 
 
 def _writable(folder: Path) -> Check:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.hosts.base import Machine
 from core.service.doctor import Check, DoctorReport, doctor
 from core.settings import load
 from core.testing import SESSION_ID, Transcript
@@ -21,7 +22,7 @@ def claude_dir(tmp_path: Path) -> Path:
 def examined(tmp_path: Path, **overrides: str) -> DoctorReport:
     env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
     settings = load(env, home=tmp_path, project_dir=tmp_path, user_dir=tmp_path, overrides=overrides)
-    return doctor(settings, [tmp_path / "state" / "foldmark"])
+    return doctor(settings, [tmp_path / "state" / "foldmark"], Machine("linux", tmp_path / "home"))
 
 
 def named(report: DoctorReport, name: str) -> Check:
@@ -79,3 +80,14 @@ def test_a_folder_that_cannot_be_written_is_a_problem(
     report = examined(tmp_path)
     assert not report.ok
     assert "XDG_STATE_HOME" in named(report, "own folder").advice
+
+
+def test_hosts_are_named_and_one_that_cannot_read_its_settings_is_a_problem(tmp_path: Path) -> None:
+    path = tmp_path / "home" / ".cursor" / "mcp.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{,}")
+    report = examined(tmp_path)
+
+    assert [h.host for h in report.hosts if h.found] == ["cursor"]
+    assert not report.ok
+    assert next(c for c in report.checks if c.name == "Cursor").state == "problem"
