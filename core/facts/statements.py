@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from core.facts.cues import BINDING, DEFERRED, LABEL, PREFERENCE, RULE, SETS, UPDATE, identifiers, keys
+from core.facts.scan import Said
 from core.facts.text import sentences, unmarked
 from core.facts.values import values_in
 
@@ -13,6 +16,11 @@ _STATEMENTS_IN_MESSAGE = 40
 """Of a long paste only the first rules count: more would be a document and no wishes."""
 _WORTH = 2.0
 """One clear sign, or two weak ones: finds some 4 statements in a real session, most of them rightly."""
+
+
+def statements(requests: Sequence[Said]) -> list[Said]:
+    """The statements of some messages, each with the place and the id of its message."""
+    return [Said(unit, said.at, said.id) for said in requests for unit in units(said.text)]
 
 
 def units(text: str) -> list[str]:

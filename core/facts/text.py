@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 SCAN_CHARS = 64_000
 """At most this much of one block is looked at: a result may be one line of 12 MB."""
@@ -24,6 +25,7 @@ _INJECTED_OPEN = re.compile("<(" + "|".join(_INJECTED) + ")>")
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]{0,40}\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')*`]{0,3}\s+(?=[A-Z0-9\"'`(*\[À-ÞА-Я㐀-鿿])|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|mr|mrs|dr)|\b[A-Z]|^\d{1,2})\.$", re.IGNORECASE)
+_QUOTES = dict.fromkeys(map(ord, '`"“”„«»‘’´'), "'")
 _BULLET = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|#{1,6}\s+|>\s+)")
 
 
@@ -97,3 +99,14 @@ def quoted(text: str) -> str:
 def code(text: str) -> str:
     """Text as inline code on one line; backticks inside become quotes, so that nothing gets out of it."""
     return "`" + one_line(text).replace("`", "'") + "`"
+
+
+def squeezed(text: str) -> str:
+    """What two renderings of one text have in common: no white space, one quotation mark, no capitals."""
+    return "".join(text.translate(_QUOTES).casefold().split())
+
+
+def shingles(text: str, size: int) -> Iterator[tuple[str, ...]]:
+    """Every run of `size` words, whatever stands between them and however they are written."""
+    words = re.findall(r"\w+", text.casefold())
+    return zip(*(words[n:] for n in range(size)), strict=False)

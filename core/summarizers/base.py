@@ -13,11 +13,24 @@ DEFAULT_BUDGET_CHARS = 24_000
 held at most 3 points more of the paths that were needed next than 6,000 did."""
 _CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
+_GROWTH = 1.25
+_GROWTH_FLOOR_CHARS = 12_000
+"""An update may be a quarter longer than what it updates, but a summary of up to 3,000 tokens is always allowed."""
 
 
 def room_chars(tokens: int) -> int:
     """The characters of a summary that has room for so many tokens."""
     return tokens * _CHARS_PER_TOKEN
+
+
+def room_tokens(text: str) -> int:
+    """The tokens of a summary, about: the other way round than `room_chars`."""
+    return -(-len(text) // _CHARS_PER_TOKEN)
+
+
+def growth_chars(earlier: Sequence[str]) -> int:
+    """How long an update of some earlier summaries may be: else each compaction would leave less room than the last."""
+    return max(_GROWTH_FLOOR_CHARS, int(_GROWTH * sum(map(len, earlier))))
 
 
 @dataclass(frozen=True, slots=True)

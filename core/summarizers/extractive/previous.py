@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from core.facts.statements import units
 from core.facts.text import cut, one_line, sentences
 from core.summarizers.extractive.items import Item
-from core.summarizers.extractive.sections import MARK, NOTHING, SECTIONS, Section
+from core.summarizers.extractive.sections import MARK, NOTHING, SECTIONS, Section, split_ledger
 
 _BULLET = re.compile(r"^- (?:\(([a-z ]{2,24})\) ?)?(?:\[([0-9A-Za-z-]{1,8})\] ?)?(.*)$")
 _LABELLED = re.compile(r"^- ([^`\[(\n]{2,40}:)$")
@@ -27,6 +27,16 @@ _HEADINGS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     )
 )
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+|\*\*)?(?:\d{1,2}\.\s+)?\**([A-Z][A-Za-z ,&/-]{3,60}?)\**:?\**\s*$")
+_LEDGER: dict[str, tuple[str, str]] = {
+    "last request": ("messages", ""),
+    "constraint": ("rules", ""),
+    "todo": ("tasks", "todo"),
+    "plan": ("tasks", "plan"),
+    "skill in use": ("tasks", "skill in use"),
+    "failure": ("errors", ""),
+    "file": ("files", ""),
+}
+"""Where a line of a ledger belongs: the section, and the word before it there."""
 UNPLACED = "unplaced"
 """The key of what earlier summaries left out, where they do not say of which section it was."""
 _CLIENT_ITEMS = 400
@@ -50,7 +60,10 @@ class Earlier:
 def read_back(summaries: Sequence[str]) -> Earlier:
     """The contents of earlier summaries, oldest first, as one."""
     out = Earlier()
-    for text in summaries:
+    for whole in summaries:
+        text, ledger = split_ledger(whole)
+        for line in ledger.splitlines():
+            _ledger_line(out, line)
         if mark := MARK.search(text):
             _ours(out, text[mark.start() :])
         else:
@@ -124,6 +137,13 @@ def _bullet(out: Earlier, section: Section, block: str) -> None:
     elif match and block != NOTHING:
         text = match[3] + ("\n" + rest if rest else "")
         out.items.setdefault(section.key, []).append(Item(text, id=(match[2] or "").strip("-"), tag=match[1] or ""))
+
+
+def _ledger_line(out: Earlier, line: str) -> None:
+    match = _BULLET.match(line)
+    if match and match[1] in _LEDGER:
+        key, tag = _LEDGER[match[1]]
+        out.items.setdefault(key, []).append(Item(match[3], id=match[2] or "", tag=tag))
 
 
 def _foreign(out: Earlier, text: str) -> None:

@@ -161,18 +161,21 @@ class Page:
     def _index(self, names: Names) -> None:
         """The names that stand nowhere else in the summary, in all the room that is really left."""
         written = self.text()
-        paths, symbols = names.ranked(without={n for found in names_in(written) for n in found})
+        room = self.whole - len(written) - (len("\n## Names\n") if self.small else 0)
         part = self.parts["names"]
-        room = min(self.whole - len(written) - (len("\n## Names\n") if self.small else 0), _NAMES_MOST)
-        if room < _NAMES_LEAST:
-            return
-        shown_paths = _fitting(paths, ", ", int(room * _PATHS_PART) if symbols else room)
-        room -= len(shown_paths)
-        shown_symbols = _fitting(symbols, " ", room)
-        part.items = [
-            Item(f"{kind}: {text}") for kind, text in (("paths", shown_paths), ("symbols", shown_symbols)) if text
-        ]
+        part.items = [Item(line) for line in names_index(names, written, room)]
         part.chosen = set(range(len(part.items)))
+
+
+def names_index(names: Names, written: str, room_chars: int) -> list[str]:
+    """A line of paths and one of symbols, of those that do not stand in a text; none where there is too little room."""
+    room = min(room_chars, _NAMES_MOST)
+    if room < _NAMES_LEAST:
+        return []
+    paths, symbols = names.ranked(without={n for found in names_in(written) for n in found})
+    shown_paths = _fitting(paths, ", ", int(room * _PATHS_PART) if symbols else room)
+    shown_symbols = _fitting(symbols, " ", room - len(shown_paths))
+    return [f"{kind}: {text}" for kind, text in (("paths", shown_paths), ("symbols", shown_symbols)) if text]
 
 
 def _fitting(names: Sequence[str], between: str, room: int) -> str:

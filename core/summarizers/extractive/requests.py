@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from core.facts.cues import DEFERRED, keys
 from core.facts.scan import Conversation, Said
-from core.facts.statements import statement_score, units
+from core.facts.statements import statement_score, statements
 from core.facts.text import cut, one_line, quoted, unmarked
 from core.facts.updates import replaced
 from core.summarizers.extractive.items import MUST, Item, without_repeats
@@ -43,18 +43,18 @@ def requests(
     folded = [one_line(s.text).lower() for s in said]
     counts = Counter(folded)
     often = {s.at for s, text in zip(said, folded, strict=True) if counts[text] > 2}
-    stated = [(s, unit) for s in talk.requests for unit in units(s.text)]
-    texts = [i.text for i in rules] + [unit for _, unit in stated]
-    gone = replaced(texts, [*(i.at for i in rules), *(s.at for s, _ in stated)])
+    stated = statements(talk.requests)
+    texts = [i.text for i in (*rules, *stated)]
+    gone = replaced(texts, [i.at for i in (*rules, *stated)])
     items = [Item(i.text, statement_score(i.text), i.at, i.id) for n, i in enumerate(rules) if n not in gone]
     items += [
         Item(
-            unit,
-            statement_score(unit) + talk.recency(s.at) - (2 if s.at in often else 0),
+            s.text,
+            statement_score(s.text) + talk.recency(s.at) - (2 if s.at in often else 0),
             s.at,
             s.id,
         )
-        for n, (s, unit) in enumerate(stated, len(rules))
+        for n, s in enumerate(stated, len(rules))
         if n not in gone
     ]
     kept = without_repeats(items)

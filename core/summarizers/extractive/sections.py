@@ -43,3 +43,13 @@ PRIORITY = (
     *("messages", "errors", "findings", "files", "commands"),
 )
 """Who is served first; the names index gets what is set aside for it, and all that is left."""
+
+LEDGER = "Ledger (mechanical)"
+"""Heads what verification appended: what the text before it does not say."""
+_LEDGER = re.compile(rf"^## {re.escape(LEDGER)}\n(.*?)(?=^#{{1,2}} |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def split_ledger(text: str) -> tuple[str, str]:
+    """A summary without its ledger, and the lines of that."""
+    ledger = "\n".join(part.strip() for part in _LEDGER.findall(text))
+    return (_LEDGER.sub("", text).rstrip() if ledger else text), ledger

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from core.facts.cues import keys
 from core.facts.scan import Conversation, scan
 from core.facts.text import SUMMARY_CHARS, cut, one_line
-from core.summarizers.base import Summary, SummaryRequest
+from core.summarizers.base import Summary, SummaryRequest, growth_chars
 from core.summarizers.extractive.commands import commands, errors
 from core.summarizers.extractive.files import files
 from core.summarizers.extractive.findings import concepts, findings
@@ -18,9 +19,6 @@ from core.summarizers.extractive.requests import requests
 from core.summarizers.extractive.sections import SHORT_TITLE, TITLE
 from core.summarizers.extractive.state import next_step, tasks, work
 
-_GROWTH = 1.25
-_GROWTH_FLOOR_CHARS = 12_000
-"""An update may be a quarter longer than what it updates, but a summary of up to 3,000 tokens is always allowed."""
 _FIRST_PART, _LAST_PART, _LAST_FLOOR = 0.15, 0.45, 2_400
 """The last request is kept whole up to 45 % of the room, the first up to 15 %."""
 _ANSWER_CHARS = 1_600
@@ -39,19 +37,44 @@ class Extractive:
         earlier = read_back(summaries)
         budget = max(0, request.budget_chars)
         if summaries:
-            budget = min(budget, max(_GROWTH_FLOOR_CHARS, int(_GROWTH * sum(map(len, summaries)))))
+            budget = min(budget, growth_chars(summaries))
         _recall_names(talk, earlier)
         sections, replaced = _sections(talk, earlier, request, budget)
         small = budget < SMALL_CHARS
         talked = talk.messages - len(talk.summaries) + earlier.messages
         elsewhere = earlier.left_out.get(UNPLACED, 0)
         longest = _header(request, talked, 99_999, small, budget)
-        page = Page(sections, earlier.left_out, budget - len(longest), small)
+        page = Page(draft.sections, earlier.left_out, budget - len(longest), small)
         page.fill(talk.names)
         left_out = page.left_out()
         text = _header(request, talked, elsewhere + sum(left_out.values()), small, budget) + page.text()
-        counts = {**left_out, UNPLACED: elsewhere, "replaced": replaced}
+        counts = {**left_out, UNPLACED: elsewhere, "replaced": draft.replaced}
         return Summary(text.rstrip()[:budget], self.name, tuple(sorted((k, n) for k, n in counts.items() if n)))
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """All that a summary could hold, by section, before anything is left out for want of room."""
+
+    talk: Conversation
+    earlier: Earlier
+    sections: Mapping[str, Sequence[Item]]
+    replaced: int
+    """How many statements a later one replaced."""
+    budget_chars: int
+
+
+def drafted(request: SummaryRequest) -> Draft:
+    """What is found by rule in the messages of a request, and in the summaries that they continue."""
+    talk = scan(request.messages)
+    summaries = [s for s in (request.previous[:SUMMARY_CHARS], *talk.summaries) if s.strip()]
+    earlier = read_back(summaries)
+    budget = max(0, request.budget_chars)
+    if summaries:
+        budget = min(budget, max(_GROWTH_FLOOR_CHARS, int(_GROWTH * sum(map(len, summaries)))))
+    _recall_names(talk, earlier)
+    sections, replaced = _sections(talk, earlier, request, budget)
+    return Draft(talk, earlier, sections, replaced, budget)
 
 
 def _sections(
