@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.context.projection import Committed, Decision, Snipped, fold
+from core.context.projection import Decision, fold
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
@@ -20,8 +20,7 @@ from core.model import Message
 from core.service.operation import Loss, Operation, StageReport, Target, attempted
 from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
 from core.stages.base import Plan, Scene, applied
-from core.stages.edits import store_bodies
-from core.stages.receipt import page_name
+from core.stages.edits import store_bodies, store_pages
 from core.transcript.materialize import Compacted, derived_id
 from core.transcript.projects import SessionFile
 from core.transcript.records import Record, decisions_of
@@ -192,24 +191,10 @@ def _stored(run: StageRun, plans: Sequence[Plan]) -> list[Plan]:
     scene, kept = run.scene, []
     for plan in plans:
         stored = store_bodies(run.operation.store, scene, plan)
-        _store_pages(run, scene, stored)
+        store_pages(run.operation.store, scene, stored, run.session.file.id)
         scene = applied(scene, stored)
         kept.append(stored)
     return kept
-
-
-def _store_pages(run: StageRun, scene: Scene, plan: Plan) -> None:
-    """One page for each snip and each span that is folded."""
-    messages = {m.uuid: m for m in scene.messages}
-    staged = {s.id: s for s in applied(scene, plan).state.committed}
-    for decision in plan.decisions:
-        taken = [("snip", decision.id, decision.uuids)] if isinstance(decision, Snipped) else []
-        if isinstance(decision, Committed):
-            taken = [("span", ident, staged[ident].uuids) for ident in decision.ids if ident in staged]
-        for kind, ident, uuids in taken:
-            name = page_name("snip" if kind == "snip" else "span", ident)
-            gone = [messages[u] for u in uuids if u in messages]
-            run.operation.store.archive(name, gone, f"What was taken out of session {run.session.file.id}", name)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from itertools import accumulate
 
 from msgspec.structs import replace as replace_fields
 
-from core.context.projection import Decision, MediaReplaced, Replaced
+from core.context.projection import Committed, Decision, MediaReplaced, Replaced, Snipped
 from core.errors import FoldmarkError
 from core.model import Message
 from core.stages.base import Plan, Scene, Stored, applied
+from core.stages.receipt import page_name
 from core.stages.verdict import Verdict
 from core.stages.worth import weighing
 from core.transcript.store import Store
@@ -118,6 +119,20 @@ def store_bodies(store: Store, scene: Scene, plan: Plan) -> Plan:
         reason="; ".join(filter(None, (plan.reason, *failed.values()))),
     )
     return replace(left, tokens_freed=freed_tokens(scene, left))
+
+
+def store_pages(store: Store, scene: Scene, plan: Plan, session: str) -> None:
+    """Stores one page for each snip and each span that a plan folds; raises WriteFailed."""
+    messages = {m.uuid: m for m in scene.messages}
+    committed = {s.id: s for s in applied(scene, plan).state.committed}
+    for decision in plan.decisions:
+        taken = [(page_name("snip", decision.id), decision.uuids)] if isinstance(decision, Snipped) else []
+        if isinstance(decision, Committed):
+            spans = (committed[ident] for ident in decision.ids if ident in committed)
+            taken = [(page_name("span", span.id), span.uuids) for span in spans]
+        for name, uuids in taken:
+            gone = [messages[u] for u in uuids if u in messages]
+            store.archive(name, gone, f"What was taken out of session {session}", name)
 
 
 def _named(decision: Decision) -> set[str]:

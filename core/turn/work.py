@@ -22,7 +22,7 @@ from core.model import JSON, Block, Message
 from core.stages.base import Plan as StagePlan
 from core.stages.base import Scene, Stage
 from core.stages.collapse import Collapse
-from core.stages.edits import store_bodies
+from core.stages.edits import store_bodies, store_pages
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip
@@ -94,6 +94,12 @@ class Work:
         return levels(self.settings.model, self.settings.window_tokens)
 
     @property
+    def max_tokens(self) -> int:
+        """What the next answer may have: as much as was asked for, and as the endpoint takes."""
+        asked, most = self.settings.request.max_tokens, self.state.max_tokens
+        return asked if most is None else min(asked, most)
+
+    @property
     def now(self) -> datetime | None:
         """The time; None without a clock."""
         return self.clock() if self.clock else None
@@ -119,13 +125,16 @@ class Work:
         scene = Scene(state.messages, settings.model, state.decisions, now=self.now)
         if settings.nudges:
             scene = _tagged(scene)
-        most = settings.request.max_tokens if state.max_tokens is None else state.max_tokens
-        how = replace(settings.request, max_tokens=min(settings.request.max_tokens, most))
+        how = replace(settings.request, max_tokens=self.max_tokens)
         return build(scene, settings.system, settings.tools, how)
 
     def decide(self, scene: Scene, planned: StagePlan) -> int:
-        """Stores what a plan takes out and records its decisions; gives the tokens that were freed."""
+        """Stores what a plan takes out and records its decisions; gives the tokens that were freed.
+
+        Raises WriteFailed, then nothing was decided.
+        """
         stored = store_bodies(self.store, scene, planned)
+        store_pages(self.store, scene, stored, self.state.session)
         if stored.decisions:
             self.journal.append(Decided(stored.stage, stored.decisions, stored.tokens_freed))
         return stored.tokens_freed if stored.decisions else 0
