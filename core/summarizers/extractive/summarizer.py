@@ -32,14 +32,8 @@ class Extractive:
 
     def summarize(self, request: SummaryRequest) -> Summary:
         """The summary of a request, never longer than its budget; never raises on content."""
-        talk = scan(request.messages)
-        summaries = [s for s in (request.previous[:SUMMARY_CHARS], *talk.summaries) if s.strip()]
-        earlier = read_back(summaries)
-        budget = max(0, request.budget_chars)
-        if summaries:
-            budget = min(budget, growth_chars(summaries))
-        _recall_names(talk, earlier)
-        sections, replaced = _sections(talk, earlier, request, budget)
+        draft = drafted(request)
+        talk, earlier, budget = draft.talk, draft.earlier, draft.budget_chars
         small = budget < SMALL_CHARS
         talked = talk.messages - len(talk.summaries) + earlier.messages
         elsewhere = earlier.left_out.get(UNPLACED, 0)
@@ -71,7 +65,7 @@ def drafted(request: SummaryRequest) -> Draft:
     earlier = read_back(summaries)
     budget = max(0, request.budget_chars)
     if summaries:
-        budget = min(budget, max(_GROWTH_FLOOR_CHARS, int(_GROWTH * sum(map(len, summaries)))))
+        budget = min(budget, growth_chars(summaries))
     _recall_names(talk, earlier)
     sections, replaced = _sections(talk, earlier, request, budget)
     return Draft(talk, earlier, sections, replaced, budget)
