@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.model import Block
+import msgspec
+import pytest
+
+from core.context.view import api_messages
+from core.model import Block, block_text, tool_results
 from core.service.compact import CompactResult
+from core.service.history import output
 from core.service.micro import micro
 from core.service.operation import Target
-from core.service.stages import StageSettings
+from core.service.session import opened
+from core.service.stages import StageResult, StageSettings, run_stages
+from core.stages.microcompact import TOOLS, Microcompact, MicrocompactSettings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.testing import Transcript
 from core.transcript.projects import session_file
 from tests.disk import messages
 
+DATA = Path(__file__).parents[1] / "data"
 UNSIGNED: Block = {"type": "thinking", "thinking": "Hm.", "signature": ""}
 DEFAULT = StageSettings()
 SMALL = ToolBudgetSettings(result_chars=5_000)
@@ -105,3 +115,64 @@ def test_what_comes_to_the_same_is_the_same_session_wherever_it_is_written(tmp_p
     assert elsewhere.session_id == first.session_id
     assert str(Path(elsewhere.output).with_suffix("")) in Path(elsewhere.output).read_text()
     assert str(Path(first.output).with_suffix("")) not in Path(elsewhere.output).read_text()
+
+
+# cache-1 and micro-1: what is told of the cache, and what a resume sends
+
+
+def case(name: str, folder: Path) -> Path:
+    return Path(shutil.copy(DATA / "cases" / f"{name}.jsonl", folder / "11111111-1111-4111-8111-111111111111.jsonl"))
+
+
+def cleared(path: Path, in_place: bool = False) -> StageResult:
+    """After a long pause: all but the two newest results that may go."""
+    stage = Microcompact(MicrocompactSettings((*TOOLS, "mcp__*"), time_based=True, keep_newest=2))
+    known = StageSettings(now=datetime(2026, 1, 5, 12, tzinfo=UTC))
+    target = Target(path.parent.parent / "locks", None, in_place)
+    return run_stages(session_file(path), "micro", (), lambda run: [stage.plan(run.scene)], target, known)
+
+
+def placeholders(path: Path | str) -> dict[str, str]:
+    """The calls whose results were cleared, and the id that the placeholder of each names."""
+    results = {str(b["tool_use_id"]): block_text(b) for m in messages(path) for b in tool_results(m)}
+    named = {ident: re.search(r"foldmark output (\S+) shows it", text) for ident, text in results.items()}
+    return {ident: found[1] for ident, found in named.items() if found}
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize(("name", "count"), [("cache-1", 6), ("micro-1", 2)])
+def test_one_edit_clears_all_that_may_go_and_a_second_run_none(
+    tmp_path: Path, name: str, count: int, in_place: bool
+) -> None:
+    path = case(name, tmp_path)
+    before = messages(path)
+    result = cleared(path, in_place)
+    after = messages(result.output)
+
+    assert placeholders(result.output) == {ident: ident for ident in placeholders(result.output)}
+    assert len(placeholders(result.output)) == count
+    assert [m.uuids for m in after] == [m.uuids for m in before]
+    assert not cleared(Path(result.output), in_place).changed
+    assert messages(result.output) == after
+    whole = {str(b["tool_use_id"]): block_text(b) for m in before for b in tool_results(m)}
+    with opened(session_file(Path(result.output))) as session:
+        for ident in placeholders(result.output):
+            assert output(session, ident).text == whole[ident]
+
+
+def test_a_turn_behind_an_edit_keeps_every_byte_of_what_is_before_it(tmp_path: Path) -> None:
+    path = Path(cleared(case("cache-1", tmp_path)).output)
+    before = msgspec.json.encode(api_messages(messages(path)))
+
+    made = Transcript("22222222-2222-4222-8222-222222222222")
+    made.last = messages(path)[-1].uuids[-1]
+    path.write_bytes(path.read_bytes() + made.prompt("And then?").answer("Nothing.").data())
+
+    assert msgspec.json.encode(api_messages(messages(path))).startswith(before[:-1])
+
+
+def test_the_report_says_how_many_cached_tokens_an_edit_throws_away(tmp_path: Path) -> None:
+    result = shortened(busy().write(tmp_path / "a.jsonl"), StageSettings(forced=True))
+
+    (verdict,) = result.verdicts
+    assert re.match(r"[\d.]+k tokens less, [\d.]+k to cache anew: pays after \d+ requests?$", verdict)
