@@ -11,14 +11,16 @@ from core.context.projection import Replaced, Seen
 from core.model import JSON, Block
 from core.stages.base import Plan, applied
 from core.stages.edits import store_bodies
-from core.stages.tool_budget import PREVIEW_BYTES, ToolBudget, ToolBudgetSettings
+from core.stages.stand_in import PREVIEW_BYTES
+from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.store import Store
 from tests.disk import stored
 from tests.faults import failing
 from tests.stages.build import History, image, items, resumed, run, sent, shown, text
 
 LARGE = ToolBudgetSettings(result_chars=200_000)
-"""The limit of a message alone."""
+"""The limit of a message alone (`results_chars`): with the default limit of one result, 50,000, B of the example is
+stored for its own size, whatever is beside it.  docs/decisions/tool-budget.md says how the two go together."""
 LATER = datetime(2026, 3, 2, tzinfo=UTC)
 
 
@@ -205,6 +207,21 @@ def test_of_120_90_and_20_thousand_only_the_largest_goes() -> None:
     assert [*replaced(plan)] == ["a"]
     assert seen(plan) == ("b", "c")
     assert shown(scene, "b")["content"] == "B" * 90_000
+
+
+def test_by_default_the_second_goes_for_its_own_size() -> None:
+    plan, scene = run(ToolBudget(), parallel(*ABC).scene())
+    assert [*replaced(plan)] == ["a", "b"]
+    assert seen(plan) == ("c",)
+    assert shown(scene, "c")["content"] == "C" * 20_000
+
+
+def test_of_tools_without_a_limit_of_their_own_only_the_message_counts() -> None:
+    """Read is one, unless it is made to count; then it is stored as the example says, and so is any tool's."""
+    plan, _ = run(ToolBudget(), parallel(*ABC, name="Read").scene())
+    assert replaced(plan) == {}
+    plan, _ = run(ToolBudget(ToolBudgetSettings(exempt=(), result_chars=200_000)), parallel(*ABC, name="Read").scene())
+    assert [*replaced(plan)] == ["a"]
 
 
 def test_the_example_is_the_same_after_resume_and_with_another_template(monkeypatch: pytest.MonkeyPatch) -> None:
