@@ -10,7 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from pathlib import PurePath
 from types import MappingProxyType
 
 from core.context.projection import Replaced, Seen
@@ -19,26 +18,10 @@ from core.redact.values import redact_json
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, named_by, tool_results_of
-from core.transcript.blob import blob_of, json_bytes, utf8
-
-RESULT_CHARS = 50_000
-RESULTS_CHARS = 200_000
-PREVIEW_BYTES = 2_000
-"""The client's own figures for one result (measured on tools of MCP servers) and its preview; it has no limit for a
-message, where 260,000 characters of parallel results went through."""
-EXEMPT = ("Read", "memory", "mcp__*memory*__*", "mcp__*foldmark*__*")
-"""Tools without a limit of their own: what reads stored outputs back must not be stored again, and notes that a model
-keeps for itself are what it needs at hand."""
+from core.stages.stand_in import EXEMPT, PREVIEW_BYTES, RESULT_CHARS, RESULTS_CHARS, stand_in
+from core.transcript.blob import blob_of, json_bytes
 
 _NO_OUTPUT, _NO_ERROR = "{} finished without any output.", "{} failed and said nothing."
-_STAND_IN = """<persisted-output>
-{name} gave {size}, too much to show here. The whole output is stored:
-  path: {path}
-  id: {id}
-Read it there in parts, or search it. It begins:
-
-{preview}
-</persisted-output>"""
 _response = attrgetter("response")
 _GONE = "[The stored output is gone.]"
 
@@ -120,13 +103,8 @@ class ToolBudget:
             return None
         content, _ = redact_json(_without_media(result))
         blob = blob_of(result.id, content)
-        text = _STAND_IN.format(
-            name=result.name,
-            size=f"{_chars(result):,} characters ({blob.form}, {len(blob.content):,} bytes)",
-            path=PurePath(scene.store_folder) / blob.file,
-            id=result.id,
-            preview=_preview(_joined(content) or blob.content.decode(), self.settings.preview_bytes),
-        )
+        shown = _joined(content) or blob.content.decode()
+        text = stand_in(result.name, _chars(result), shown, blob, scene.store_folder, self.settings.preview_bytes)
         if len(text) >= _chars(result):
             return None
         return _edit(scene, result, text, Stored(result.id, result.name, {**result.block, "content": content}))
@@ -164,16 +142,6 @@ def _others(result: ToolResult) -> list[Block]:
 
 def _chars(result: ToolResult) -> int:
     return len(_text(result)) + sum(len(json_bytes(item)) for item in _others(result) if not is_media(item))
-
-
-def _preview(text: str, limit_bytes: int) -> str:
-    """The beginning, cut at a line end, or within a line that is longer than half of what may be shown."""
-    raw = utf8(text[: limit_bytes + 1])
-    head = raw[:limit_bytes]
-    line_end = head.rfind(b"\n")
-    if len(raw) > limit_bytes and line_end >= limit_bytes // 2:
-        head = head[:line_end]
-    return head.decode("utf-8", "ignore")
 
 
 def _without_path(text: str, path: str) -> str:

@@ -228,7 +228,7 @@ def test_the_example_is_the_same_after_resume_and_with_another_template(monkeypa
     history = parallel(*ABC)
     plan, scene = run(ToolBudget(LARGE), history.scene())
     before = sent(scene)
-    monkeypatch.setattr("core.stages.tool_budget._STAND_IN", "[{name} {size} {path} {id} {preview}]")
+    monkeypatch.setattr("core.stages.stand_in._STAND_IN", "[{name} {size} {path} {id} {preview}]")
     again = resumed(scene, plan.decisions)
     assert sent(again) == before
     for settings in (LARGE, ToolBudgetSettings(), ToolBudgetSettings(result_chars=100, results_chars=100)):
