@@ -133,9 +133,11 @@ def test_a_refused_range_writes_nothing(path: Path, from_id: str, to_id: str) ->
 
 def test_rows_before_the_last_boundary_are_named_as_such(path: Path) -> None:
     shutil.copy(DATA / "cases" / "thrash-1.jsonl", path)
+    before = tree(path.parent)
 
     with pytest.raises(InputError, match="lies before the last compaction"):
         snip(session_file(path), "00000000-0000-4000-8000-000000000009", TO, target(path), DEFAULT)
+    assert tree(path.parent) == before
 
 
 def test_a_dry_run_says_all_and_writes_nothing(path: Path) -> None:
