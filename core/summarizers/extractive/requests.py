@@ -44,8 +44,8 @@ def requests(
     counts = Counter(folded)
     often = {s.at for s, text in zip(said, folded, strict=True) if counts[text] > 2}
     stated = statements(talk.requests)
-    texts = [i.text for i in (*rules, *stated)]
-    gone = replaced(texts, [i.at for i in (*rules, *stated)])
+    texts = [i.text for i in rules] + [s.text for s in stated]
+    gone = replaced(texts, [i.at for i in rules] + [s.at for s in stated])
     items = [Item(i.text, statement_score(i.text), i.at, i.id) for n, i in enumerate(rules) if n not in gone]
     items += [
         Item(
