@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import zipfile
 from pathlib import Path
 
@@ -13,12 +12,10 @@ import pytest
 from cli.main import COMMANDS
 from core import __version__
 from core.model import JSON
+from scripts import build_bundle
 
 ROOT = Path(__file__).parents[2]
 PLUGIN, BUNDLE = ROOT / "mcp_server" / "plugin", ROOT / "mcp_server" / "bundle"
-sys.path.insert(0, str(ROOT / "scripts"))
-
-import build_bundle  # noqa: E402 (the path comes first)
 
 
 def read(path: Path) -> dict[str, JSON]:
