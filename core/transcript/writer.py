@@ -28,8 +28,8 @@ HALF_WRITTEN_S = 2.0
 """How old a last row without an end has to be to count as torn: a client writes a row in far less time."""
 _TEMP_PREFIX, _TEMP_SUFFIX = ".foldmark-", ".tmp"
 """Hidden, and no transcript by its name: clients read every `*.jsonl` of a project folder."""
-_TRIES, _TRY_S = 500, 0.02
-"""How often a folder that another process holds is tried, and how long it is waited for between."""
+_TRY_S = 0.02
+"""How long a folder that another process holds is waited for before it is tried again."""
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
 """How file systems without hard links (FAT, some network shares) answer."""
 _HINTS = {
@@ -183,27 +183,27 @@ def locked(path: Path, lock_dir: Path, timeout_s: float = 10.0) -> Iterator[None
 
 
 @contextlib.contextmanager
-def holding(folder: Path) -> Iterator[None]:
+def holding(folder: Path, timeout_s: float = 10.0) -> Iterator[None]:
     """Make a folder (see `make_private`) and hold it: whoever holds it too waits until it is let go.
 
     The lock is one on the folder itself, so it needs no file and no agreement on a place; a disk without locks holds
-    nothing.  Raises Locked when another holds it for ten seconds, WriteFailed, also for a link in the folder's place.
+    nothing.  Raises Locked when another holds it for longer, WriteFailed, also for a link in the folder's place.
     """
     fd = None
     while fd is None:
         make_private(folder)
         with _failing(folder), contextlib.suppress(FileNotFoundError):  # removed meanwhile, by who held it before
-            fd = _hold(folder)
+            fd = _hold(folder, timeout_s)
     try:
         yield
     finally:
         os.close(fd)
 
 
-def _hold(folder: Path) -> int | None:
+def _hold(folder: Path, timeout_s: float) -> int | None:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        _lock(fd, folder)
+        _lock(fd, folder, timeout_s)
         if os.path.samestat(os.fstat(fd), os.stat(folder)):
             return fd
     except BaseException:
@@ -213,8 +213,8 @@ def _hold(folder: Path) -> int | None:
     return None
 
 
-def _lock(fd: int, folder: Path) -> None:
-    for _ in range(_TRIES):
+def _lock(fd: int, folder: Path, timeout_s: float) -> None:
+    for _ in range(1 + round(timeout_s / _TRY_S)):
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
