@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from core.facts.statements import units
 from core.facts.text import cut, one_line, sentences
 from core.summarizers.extractive.items import Item
-from core.summarizers.extractive.sections import MARK, NOTHING, SECTIONS, Section, split_ledger
+from core.summarizers.extractive.sections import FOUND, MARK, NOTHING, SECTIONS, Section, split_ledger
 
 _BULLET = re.compile(r"^- (?:\(([a-z ]{2,24})\) ?)?(?:\[([0-9A-Za-z-]{1,8})\] ?)?(.*)$")
 _LABELLED = re.compile(r"^- ([^`\[(\n]{2,40}:)$")
@@ -64,6 +64,9 @@ def read_back(summaries: Sequence[str]) -> Earlier:
         text, ledger = split_ledger(whole)
         for line in ledger.splitlines():
             _ledger_line(out, line)
+        text, _, found = text.partition(f"\n{FOUND}\n")
+        if found:
+            _ours(out, f"{FOUND}\n{found}")
         if mark := MARK.search(text):
             _ours(out, text[mark.start() :])
         else:

@@ -44,6 +44,8 @@ PRIORITY = (
 )
 """Who is served first; the names index gets what is set aside for it, and all that is left."""
 
+FOUND = "# Found by rule in the conversation"
+"""Heads what code appended to a summary that a model wrote; its sections have the short headings."""
 LEDGER = "Ledger (mechanical)"
 """Heads what verification appended: what the text before it does not say."""
 _LEDGER = re.compile(rf"^## {re.escape(LEDGER)}\n(.*?)(?=^#{{1,2}} |\Z)", re.MULTILINE | re.DOTALL)
