@@ -27,6 +27,7 @@ COMMANDS = {
     "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
     "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
+    "serve": ("cli.commands.serve", "Serve AI hosts as an MCP server."),
     "setup": ("cli.commands.setup", "Register the server with a host, or take it out again."),
     "doctor": ("cli.commands.doctor", "Show what is in place, and each setting with its origin."),
 }

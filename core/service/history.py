@@ -112,6 +112,15 @@ def outputs(session: Session) -> OutputList:
     return OutputList(session=session.ref, outputs=lines)
 
 
+def stored_outputs(session: Session) -> OutputList:
+    """What lies in files beside the transcript: the bodies that a compaction, a stage or the client took out."""
+    lines = {
+        i.id: OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where)
+        for i in _of_store(Store.beside(session.path))
+    }
+    return OutputList(session=session.ref, outputs=[*lines.values()])
+
+
 def output(session: Session, ident: str, lines: tuple[int, int] | None = None, grep: str = "") -> OutputText:
     """The text of an id, or of the start of one; `lines` from..to (from 1), `grep` keeps the lines that match.
 

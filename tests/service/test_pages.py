@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.service.history import OutputText
-from core.service.pages import page_of
+from core.service.pages import page_of, view_page
 from core.service.session import SessionRef
+from core.service.view import ViewResult
 
 REF = SessionRef(id="s", path="/s.jsonl", format="claude-code", title="")
 
@@ -43,3 +44,34 @@ def test_behind_the_end_there_is_nothing() -> None:
     page = page_of(whole("abc"), 10, 5)
 
     assert (page.text, page.next_offset) == ("", None)
+
+
+def test_a_secret_is_not_given_away_where_a_piece_ends_within_it() -> None:
+    text = "key AKIAIOSFODNN7EXAMPL3 end"
+    pieces = [page_of(whole(text), at, 10).text for at in range(0, 30, 10)]
+
+    assert "AKIA" not in "".join(pieces)
+    assert "[REDACTED:" in "".join(pieces)
+
+
+def test_messages_come_in_pages_of_at_least_one() -> None:
+    messages = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in ("a" * 500, "b", "c")]
+    view = ViewResult(session=REF, messages=messages, report=[])
+    pages, offset = [], 0
+    while True:
+        page = view_page(view, offset, 200)
+        pages.append(len(page.messages))
+        assert (page.offset, page.total_messages) == (offset, 3)
+        if page.next_offset is None:
+            break
+        offset = page.next_offset
+
+    assert pages == [1, 2]
+    assert view_page(view, 7, 200).messages == []
+
+
+def test_messages_come_without_secrets() -> None:
+    messages = [{"role": "user", "content": [{"type": "text", "text": "AKIAIOSFODNN7EXAMPL3"}]}]
+    page = view_page(ViewResult(session=REF, messages=messages, report=[]), 0, 1_000)
+
+    assert "AKIA" not in str(page.messages)

@@ -1,0 +1,66 @@
+"""What the server is started with; nothing in it comes from whoever calls a tool."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from mcp.server.mcpserver import Context
+
+from core.service.find import Caller
+from core.service.operation import Target
+from core.service.stages import StageSettings
+from core.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Settings, folders, and what is known of the client that started the server."""
+
+    settings: Settings
+    folder: Path
+    """What paths are relative to, and whose newest session `latest` is."""
+    state_dir: Path
+    """For locks, and for what was made of conversations that came without a file."""
+    home: Path | None = None
+    client_pid: int | None = None
+    session_id: str = ""
+    clock: Callable[[], float] = time.time
+    call_wait_s: float = 1.0
+    """How long to look for the call that is being answered: clients write it within a quarter of a second."""
+    poll_s: float = 2.0
+    """How often transcripts are looked at while somebody is subscribed."""
+
+    @property
+    def inline_dir(self) -> Path:
+        """Where compacted conversations go that came without a file."""
+        return self.state_dir / "inline"
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, as the core knows it."""
+        roots = (*self.settings.allowed_roots, self.inline_dir)
+        return Caller(self.settings.claude_dir, self.folder, roots, self.client_pid, self.session_id)
+
+    @property
+    def known(self) -> StageSettings:
+        """What stages need to know that no transcript says."""
+        settings = self.settings
+        now = datetime.fromtimestamp(self.clock(), UTC)
+        return StageSettings(settings.models_file, settings.window_tokens, now)
+
+    def target(self, in_place: bool, dry_run: bool, out_dir: Path | None = None) -> Target:
+        """Where an operation goes."""
+        return Target(self.state_dir / "locks", out_dir, in_place, dry_run, clock=self.clock)
+
+
+Ctx: TypeAlias = Context[Config, Any]
+
+
+def config_of(ctx: Ctx) -> Config:
+    """The configuration of the server that answers."""
+    return ctx.request_context.lifespan_context

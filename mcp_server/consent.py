@@ -1,0 +1,70 @@
+"""Asking a person before something is changed that was there before, in both protocol eras."""
+
+from __future__ import annotations
+
+import anyio
+from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, Field
+
+from core.service.session import SessionRef, opened
+from mcp_server.answers import told
+from mcp_server.config import Ctx
+from mcp_server.sessions import session_file_of
+
+
+class Consent(BaseModel):
+    """What a person says to the question."""
+
+    go_on: bool = Field(title="Go on", description="Change it?")
+
+
+_NEEDLESS = Consent(go_on=True)
+
+
+async def ask_in_place(
+    session: str, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
+) -> Consent | Elicit[Consent]:
+    """Asks before a transcript is appended to; a new file needs no consent."""
+    if not in_place or dry_run:
+        return _NEEDLESS
+    return await _asked(
+        "Append to the transcript of {} itself? Its old rows stay; undo takes it back.", session, confirmed, ctx
+    )
+
+
+async def ask_undo(session: str, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
+    """Asks before something is taken back: a file that Foldmark wrote goes, or a block of rows."""
+    return await _asked("Take back the newest operation on {}?", session, confirmed, ctx)
+
+
+def require(consent: ElicitationResult[Consent]) -> None:
+    """Raises ToolError unless a person agreed."""
+    if not isinstance(consent, AcceptedElicitation) or not consent.data.go_on:
+        raise ToolError("not confirmed, nothing was changed. Ask the person what to do; a new file needs no consent")
+
+
+async def _asked(question: str, session: str, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
+    file = await session_file_of(session, ctx)
+    if can_ask(ctx):
+
+        def ref() -> SessionRef:
+            with opened(file) as found:
+                return found.ref
+
+        with told():
+            known = await anyio.to_thread.run_sync(ref)
+        return Elicit(question.format(f"{known.title!r} ({known.id})" if known.title else known.id), Consent)
+    if confirmed:
+        return _NEEDLESS
+    raise ToolError(
+        "this changes what is there, and this host cannot ask. "
+        "Ask the person; if they agree, call again with confirmed=true"
+    )
+
+
+def can_ask(ctx: Ctx) -> bool:
+    """Whether the host shows a form to a person; a bare `elicitation` means that it does."""
+    capabilities = ctx.client_capabilities
+    asks = capabilities.elicitation if capabilities else None
+    return asks is not None and (asks.form is not None or asks.url is None)

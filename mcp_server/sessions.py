@@ -1,0 +1,49 @@
+"""The `session` argument of tools, resources and prompts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import anyio
+from pydantic import Field
+
+from core.service.find import CURRENT, calling, current, named
+from core.transcript.projects import SessionFile
+from mcp_server.answers import told
+from mcp_server.config import Ctx, config_of
+
+CALL_META = "claudecode/toolUseId"
+"""Where Claude Code says which of its calls this is."""
+_AGAIN_S = 0.05
+
+SessionName = Annotated[
+    str, Field(max_length=4_096, description="id, start of an id, path, title, 'latest' or 'current'")
+]
+
+
+async def session_file_of(name: str, ctx: Ctx) -> SessionFile:
+    """The transcript of a session that was named; raises ToolError.
+
+    `current` is the session whose transcript holds the call that is being answered, which the client may be about to
+    write; where the client does not say which call it is, what it has open.
+    """
+    caller = config_of(ctx).caller
+    with told():
+        if name != CURRENT:
+            return await anyio.to_thread.run_sync(named, name, caller)
+        if found := await _calling(ctx):
+            return found
+        return await anyio.to_thread.run_sync(current, caller)
+
+
+async def _calling(ctx: Ctx) -> SessionFile | None:
+    config = config_of(ctx)
+    call = (ctx.request_context.meta or {}).get(CALL_META)
+    if not isinstance(call, str):
+        return None
+    with anyio.move_on_after(config.call_wait_s):
+        while True:
+            if found := await anyio.to_thread.run_sync(calling, call, config.caller):
+                return found
+            await anyio.sleep(_AGAIN_S)
+    return None

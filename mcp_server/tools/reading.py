@@ -1,0 +1,110 @@
+"""Tools that read: what fills a context, what a session held, which sessions there are."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from core.service.context import ContextReport, context_report
+from core.service.history import SearchResult, output, search
+from core.service.pages import OutputPage, page_of
+from core.service.session import opened
+from core.service.sessions import SessionList
+from core.service.sessions import list_sessions as listed
+from mcp_server.answers import data_answer, text_answer
+from mcp_server.app import VIEW_META
+from mcp_server.config import Ctx, config_of
+from mcp_server.sessions import SessionName, session_file_of
+from mcp_server.tools.base import LOADED, READS, tool
+from mcp_server.words import context_words, page_words, search_words, sessions_words
+from mcp_server.work import in_thread
+
+PAGE_CHARS = 8_000
+"""Of a text, when nothing else is asked for: what every host passes on whole."""
+MOST_PAGE_CHARS = 100_000
+_MOST_HITS = 200
+_MOST_SESSIONS = 500
+_LINES = 1 << 62
+_RESULT_META = {"anthropic/maxResultSizeChars": MOST_PAGE_CHARS + 1_000}
+"""Claude Code puts longer texts than 50,000 characters into a file, unless a tool says so."""
+
+
+async def context_status(
+    ctx: Ctx,
+    session: SessionName = "current",
+    window_tokens: Annotated[int, Field(description="0: the model's own", ge=0)] = 0,
+) -> Annotated[CallToolResult, ContextReport]:
+    """What fills a session's context window: tokens by kind and tool, the largest parts with their ids, thresholds."""
+    file, settings = await session_file_of(session, ctx), config_of(ctx).settings
+
+    def measure() -> ContextReport:
+        with opened(file) as found:
+            return context_report(found, window_tokens or settings.window_tokens, settings.models_file)
+
+    report = await in_thread(ctx, "measuring", measure)
+    return data_answer(report, context_words(report))
+
+
+async def search_session(
+    ctx: Ctx,
+    text: Annotated[str, Field(min_length=1, max_length=1_000)],
+    session: SessionName = "current",
+    regex: bool = False,
+    limit: Annotated[int, Field(ge=1, le=_MOST_HITS)] = 20,
+) -> Annotated[CallToolResult, SearchResult]:
+    """Search all that a session ever held, also what was compacted, snipped or stored, line by line."""
+    file = await session_file_of(session, ctx)
+
+    def find() -> SearchResult:
+        with opened(file, whole=True) as found:
+            return search(found, text, regex, limit)
+
+    hits = await in_thread(ctx, "searching", find)
+    return data_answer(hits, search_words(hits))
+
+
+async def read_persisted_output(
+    ctx: Ctx,
+    id: Annotated[  # noqa: A002 (what the caller names it)
+        str, Field(min_length=1, max_length=200, description="of a tool result or message, or its start")
+    ],
+    session: SessionName = "current",
+    from_line: Annotated[int, Field(ge=1)] = 1,
+    to_line: Annotated[int, Field(ge=0, description="0: the last")] = 0,
+    search: Annotated[str, Field(max_length=1_000, description="regular expression: only lines that match")] = "",
+    offset: Annotated[int, Field(ge=0, description="characters to skip")] = 0,
+    max_chars: Annotated[int, Field(ge=200, le=MOST_PAGE_CHARS)] = PAGE_CHARS,
+) -> CallToolResult:
+    """Read a tool result or message by its id, also one that was stored, snipped, cleared or compacted."""
+    file = await session_file_of(session, ctx)
+
+    def read() -> OutputPage:
+        with opened(file, whole=True) as found:
+            return page_of(output(found, id, (from_line, to_line or _LINES), search), offset, max_chars)
+
+    return text_answer(page_words(await in_thread(ctx, "reading", read)))
+
+
+async def list_sessions(
+    ctx: Ctx,
+    folder: Annotated[str, Field(max_length=4_096, description="only those that were started there")] = "",
+    limit: Annotated[int, Field(ge=1, le=_MOST_SESSIONS)] = 10,
+) -> Annotated[CallToolResult, SessionList]:
+    """List the sessions on this machine, newest first."""
+    config = config_of(ctx)
+    where = config.folder / folder if folder else None
+    found = await in_thread(ctx, "listing", lambda: listed(config.settings.claude_dir, where, limit))
+    return data_answer(found, sessions_words(found))
+
+
+def tools() -> list[Tool]:
+    """The tools of this module."""
+    return [
+        tool(context_status, "What fills the context", READS, {**LOADED, **VIEW_META}),
+        tool(read_persisted_output, "Read a stored output", READS, {**LOADED, **_RESULT_META}, structured=False),
+        tool(search_session, "Search a session", READS),
+        tool(list_sessions, "List sessions", READS),
+    ]

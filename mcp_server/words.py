@@ -1,0 +1,124 @@
+"""Results in words, for people and for hosts that give the model the text of an answer."""
+
+from __future__ import annotations
+
+from core.context.tokens.words import tokens
+from core.service.compact import CompactResult
+from core.service.context import ContextReport
+from core.service.history import SearchResult
+from core.service.pages import OutputPage
+from core.service.session import CLAUDE_CODE
+from core.service.sessions import SessionLine, SessionList
+from core.service.snip import SnipProposals, SnipResult
+from core.service.undo import UndoResult
+
+_STATES = {
+    "ok": "there is room",
+    "warning": "automatic compaction is near",
+    "compact": "automatic compaction is due",
+    "blocked": "it is full: nothing but a compaction has room",
+}
+
+
+def context_words(report: ContextReport) -> str:
+    """What fills the window, and what is largest."""
+    window, total = report.window, report.tokens.total
+    exact = "" if report.tokens.source == "usage" else f" (estimated, ±{tokens(report.tokens.margin)})"
+    lines = [
+        f"{_named(report.session.id, report.session.title)}: {tokens(total)} of {tokens(window.size)} tokens{exact}, "
+        f"{report.messages} messages; {_STATES[window.state]} (at {tokens(window.auto_threshold)})"
+    ]
+    lines += [f"by kind: {_counts(report.by_kind)}"] if report.by_kind else []
+    lines += [f"tool results: {_counts(report.by_tool)}"] if report.by_tool else []
+    lines += ["largest:"] if report.largest else []
+    lines += [f"  {p.id}  {p.tool or p.kind}  {tokens(p.tokens)}  {p.share:.0%}" for p in report.largest]
+    return "\n".join(lines)
+
+
+def sessions_words(found: SessionList) -> str:
+    """One line a session."""
+    lines = [_session_line(line) for line in found.sessions] or ["there are no sessions"]
+    return "\n".join([*lines, "there are more: a larger limit shows them"] if found.more else lines)
+
+
+def _session_line(line: SessionLine) -> str:
+    return f"{line.id}  {line.updated}  {tokens(line.tokens)} tokens  {line.state}  {line.project}  {line.title}"
+
+
+def search_words(found: SearchResult) -> str:
+    """One line a hit."""
+    lines = [f"{h.id}:{h.line} ({h.name or h.kind}, {h.where})  {h.text}" for h in found.hits] or ["not found"]
+    return "\n".join([*lines, "there are more: a larger limit, or a longer text, finds them"] if found.more else lines)
+
+
+def page_words(page: OutputPage) -> str:
+    """The text behind a line that says what it is, and before one that says what to ask for next."""
+    what = f"{page.id} ({page.name or page.kind}, {page.where}), {page.total_lines} lines"
+    if not page.text:
+        return f"{what}: {'nothing matches' if not page.offset else 'nothing behind this offset'}"
+    end = page.offset + len(page.text)
+    if page.next_offset is None:
+        return f"{what}\n{page.text}"
+    more = f"[{end:,} of {page.total_chars:,} characters shown: go on with offset={page.next_offset}]"
+    return f"{what}\n{page.text}\n{more}"
+
+
+def compact_words(result: CompactResult) -> str:
+    """What was saved, where the result is, and the way on and back."""
+    if result.how == "none":
+        return f"nothing to do: {result.reason}"
+    what = f"{result.loss.kept} messages stay, {result.loss.reachable} are summarised and can be read on demand"
+    if result.how == "micro":
+        what = "all messages stay, large and old tool results are stored and can be read on demand"
+    lines = [f"{_saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts]
+    return "\n".join(
+        [*lines, *_ways(result.changed, result.reason, result.output, result.session_id, result.source.format)]
+    )
+
+
+def snip_words(result: SnipResult) -> str:
+    """What was taken out, and the way on and back."""
+    lines = [
+        f"{result.count} messages from {result.first} to {result.last}: "
+        f"{_saved(result.tokens_before, result.tokens_after)}",
+        *result.verdicts,
+    ]
+    return "\n".join(
+        [*lines, *_ways(result.changed, result.reason, result.output, result.session_id, result.source.format)]
+    )
+
+
+def proposals_words(found: SnipProposals) -> str:
+    """One line a range that may go."""
+    lines = [
+        f"{p.from_id} to {p.to_id}: {p.messages} messages, {tokens(p.tokens)} tokens; "
+        f"{', '.join(p.reasons)}; {p.verdict}"
+        for p in found.proposals
+    ]
+    return "\n".join(lines) or f"nothing to propose: {found.reason}"
+
+
+def undo_words(result: UndoResult) -> str:
+    """What was taken back."""
+    if result.removed:
+        return f"removed {result.path}; what it was made of is as it was"
+    return f"took back {result.op} of {result.path}"
+
+
+def _ways(changed: bool, reason: str, output: str, session_id: str, source_format: str) -> list[str]:
+    if not changed:
+        return [f"nothing written: {reason}"]
+    resume = [f"resume with: claude --resume {session_id}"] if source_format == CLAUDE_CODE else []
+    return [f"written: {output}", *resume, "undo takes it back"]
+
+
+def _saved(before: int, after: int) -> str:
+    return f"{tokens(before)} -> {tokens(after)} tokens ({1 - after / max(1, before):.0%} saved)"
+
+
+def _named(ident: str, title: str) -> str:
+    return f"{ident} ({title})" if title else ident
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {tokens(count)}" for name, count in counts.items())

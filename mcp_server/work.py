@@ -1,0 +1,75 @@
+"""Core functions in threads: progress while they run, and a way to stop them that leaves nothing half done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import TypeVar
+
+import anyio
+
+from core.errors import CompactionError
+from core.summarizers.base import Summarizer, Summary, SummaryRequest
+from mcp_server.answers import told
+from mcp_server.config import Ctx
+
+BEAT_S = 2.0
+"""How often progress is reported: hosts end calls that stay silent for minutes, and show nothing newer than this."""
+
+T = TypeVar("T")
+
+
+async def in_thread(ctx: Ctx, label: str, function: Callable[[], T], stop: Event | None = None) -> T:
+    """What the function returns; its errors are told to the caller.
+
+    When the call is cancelled, `stop` is set, and the function is waited for: it either gives up before it writes, or
+    has written all.
+    """
+    outcome: list[T] = []
+    failure: list[Exception] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(_beat, ctx, label, stop or Event())
+        try:
+            outcome.append(await anyio.to_thread.run_sync(function))
+        except Exception as error:  # noqa: BLE001 (raised again outside of the group, which would wrap it)
+            failure.append(error)
+        group.cancel_scope.cancel()
+    with told():
+        if failure:
+            raise failure[0]
+    return outcome[0]
+
+
+async def _beat(ctx: Ctx, label: str, stop: Event) -> None:
+    """Says that the work goes on, until it is done or nobody wants it any more."""
+    beats = 0
+    try:
+        while True:
+            await ctx.report_progress(beats, message=label)
+            await anyio.sleep(BEAT_S)
+            beats += 1
+    finally:
+        stop.set()
+
+
+class Stoppable:
+    """A summariser whose work is thrown away once `stop` is set: what was cancelled writes nothing."""
+
+    def __init__(self, inner: Summarizer, stop: Event) -> None:
+        self._inner, self._stop = inner, stop
+
+    @property
+    def name(self) -> str:
+        """The name of the summariser inside."""
+        return self._inner.name
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        """The summary; raises CompactionError when the call was cancelled before or meanwhile."""
+        self._check()
+        summary = self._inner.summarize(request)
+        self._check()
+        return summary
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise CompactionError("the call was cancelled; nothing was written")
