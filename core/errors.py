@@ -13,6 +13,7 @@
      |   +- WriteFailed          nothing was written; the old file is as it was
      |   +- Locked               another process holds the lock
      |   +- Changed              the file changed while it was worked on
+     +- ContextFull           no room for another request, and nothing may be compacted
      +- CompactionError       no usable result; nothing was changed
          +- NothingToCompact
          +- SummaryRejected
@@ -76,6 +77,10 @@ class Locked(StorageError):
 
 class Changed(StorageError):
     """The file changed while it was worked on."""
+
+
+class ContextFull(FoldmarkError):
+    """There is no room for another request, and nothing may be compacted."""
 
 
 class CompactionError(FoldmarkError):

@@ -17,7 +17,7 @@ from core.context.tokens.estimate import PRIOR, Calibration
 from core.context.tokens.ledger import ContextSize, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import Levels, levels
-from core.errors import CompactionError
+from core.errors import CompactionError, NothingToCompact
 from core.model import JSON, Block, Message
 from core.stages.base import Plan as StagePlan
 from core.stages.base import Scene, Stage
@@ -81,6 +81,8 @@ class Work:
     settings: TurnSettings
     store: Store
     clock: Callable[[], datetime] | None = None
+    cleanup: Callable[[], None] = lambda: None
+    """Called after each compaction: whoever keeps something for a session finds it out anew."""
     outlines: Outlines = field(default_factory=Outlines)
 
     @property
@@ -160,8 +162,13 @@ class Work:
             raise NoGain(planned.tokens_before, planned.tokens_after)
         self.archive(page, planned.gone)
         event = _event("memory" if by_notes else "full", trigger, planned, messages)
-        self.journal.append(event)
+        self.bound(event)
         return event
+
+    def bound(self, event: Compacted) -> None:
+        """Appends a boundary, and has everybody forget what was found out for the context before it."""
+        self.journal.append(event)
+        self.cleanup()
 
     def archive(self, page: str, gone: Sequence[Message]) -> None:
         """Stores messages that go."""
@@ -194,12 +201,11 @@ class Work:
         )
 
 
-class NoGain(CompactionError):
+class NoGain(NothingToCompact):
     """A compaction that would save too little to be made."""
 
     def __init__(self, before_tokens: int, after_tokens: int) -> None:
-        super().__init__(f"only {before_tokens - after_tokens} of {before_tokens} tokens would be saved")
-        self.before_tokens = before_tokens
+        super().__init__(f"only {max(0, before_tokens - after_tokens)} of {before_tokens} tokens would be saved")
 
 
 def _event(how: How, trigger: Trigger, planned: Plan, messages: Sequence[Message]) -> Compacted:
