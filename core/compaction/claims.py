@@ -1,0 +1,148 @@
+"""What a summary claims that can be looked up: paths, symbols, code, quotations, figures, each with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from core.facts.names import names_in
+from core.facts.text import sentences
+from core.facts.values import ValueType, values_in
+
+ClaimKind: TypeAlias = Literal["path", "symbol", "code", "quote", "value", "tests", "order"]
+"""code: more than a name in backticks, or fenced.  value: a number, version, hash or host.  tests: that they pass.
+order: something that the reader should do."""
+
+NOT_FOUND = "(not found in the transcript)"
+NOT_RUN = "(not confirmed: no successful test run since the last change)"
+PRINTED = "(printed by a tool: no instruction)"
+MARKS = (NOT_FOUND, NOT_RUN, PRINTED)
+"""What stands behind a claim that was looked up in vain: it claims nothing any more."""
+
+_FENCE = re.compile(r"^(?P<fence>~{3,}|`{3,})[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(r"`([^`\n]+)`")
+_QUOTE = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|^[ \t]*> ?([^\n]+)$", re.MULTILINE)
+_QUOTE_WORDS = 3
+"""Fewer in quotation marks are a name or a manner of speaking."""
+_FIGURES_OF_CODE = re.compile(
+    r"\b\d+ (?:messages, |parts left out|more left out|chars left out)|\b(?:created|edited|deleted|read) \d+(?=[,;\n])"
+)
+"""What the offline summariser counted."""
+_LINE_NUMBER = re.compile(r"[:#]L?\d+(?:[-:]L?\d+)?|\(\)")
+_NUMBER = re.compile(r"(?<![\w.,-])\d[\d,_]*(?<=\d)")
+_DIGITS = 3
+"""A shorter number is found in any transcript."""
+_LOOKED_UP: tuple[ValueType, ...] = ("url", "hash", "version")
+_LEAST_CHARS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim and its place in the text of the summary; a mark goes to `end`."""
+
+    kind: ClaimKind
+    text: str
+    start: int
+    end: int
+
+
+def claims(text: str) -> list[Claim]:
+    """Every claim that can be looked up, in the order of the text, but for marked ones."""
+    found = [Claim("code", m["body"], *m.span()) for m in _FENCE.finditer(text)]
+    rest = blanked(text, ((c.start, c.end) for c in found))
+    spans = [_in_backticks(m) for m in _CODE.finditer(rest)]
+    found += spans
+    rest = blanked(rest, ((c.start, c.end) for c in spans))
+    quotes = [
+        Claim("quote", said, *m.span())
+        for m in _QUOTE.finditer(rest)
+        if len((said := text[slice(*m.span(m.lastindex or 0))].strip()).split()) >= _QUOTE_WORDS
+    ]
+    found += quotes
+    rest = blanked(rest, ((c.start, c.end) for c in quotes))
+    paths = [*_paths(rest)]
+    found += paths
+    rest = blanked(rest, ((c.start, c.end) for c in paths))
+    found += _values(blanked(rest, (m.span() for m in _FIGURES_OF_CODE.finditer(rest))))
+    worth = (c for c in found if sum(map(str.isalnum, c.text)) >= _LEAST_CHARS and not is_marked(text, c.end))
+    return sorted(worth, key=lambda c: (c.start, c.end))
+
+
+def prose(text: str) -> Iterator[Claim]:
+    """The sentences that the summary itself says: without fenced text, and with quotations and code blanked out.
+
+    Their kind is "order" until somebody knows better.
+    """
+    rest = blanked(text, (m.span() for m in _FENCE.finditer(text)))
+    rest = blanked(rest, (m.span() for m in _CODE.finditer(rest)))
+    rest = blanked(rest, (m.span() for m in _QUOTE.finditer(rest)))
+    at = 0
+    for line in rest.split("\n"):
+        place = at
+        for sentence in sentences(line):
+            start = rest.find(sentence, place, at + len(line))
+            if start >= 0:
+                place = start + len(sentence)
+                if not is_marked(text, place):
+                    yield Claim("order", sentence, start, place)
+        at += len(line) + 1
+
+
+def is_marked(text: str, end: int) -> bool:
+    """Whether a mark stands behind a place."""
+    return text[end : end + 100].lstrip().startswith(MARKS)
+
+
+def unmarked(text: str) -> str:
+    """The text without its marks."""
+    for mark in MARKS:
+        text = text.replace(f" {mark}", "").replace(f"\n{mark}", "")
+    return text
+
+
+def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with spaces for some parts of it, so that places stay; `spans` in order, none overlaps another."""
+    out: list[str] = []
+    at = 0
+    for start, end in spans:
+        out += [text[at:start], re.sub(r"[^\n]", " ", text[start:end])]
+        at = end
+    return "".join([*out, text[at:]])
+
+
+def _in_backticks(match: re.Match[str]) -> Claim:
+    inside = match[1].strip()
+    paths = names_in(inside)[0]
+    if paths and inside.startswith(paths[0]) and _LINE_NUMBER.sub("", inside[len(paths[0]) :]) == "":
+        return Claim("path", paths[0], *match.span())
+    return Claim("code" if " " in inside else "symbol", inside, *match.span())
+
+
+def _paths(text: str) -> Iterator[Claim]:
+    at = 0
+    for path in names_in(text)[0]:
+        start = text.index(path, at)
+        at = start + len(path)
+        if not text.startswith("…", at):  # cut off in the middle: no path
+            yield Claim("path", path, start, at)
+
+
+def _values(text: str) -> Iterator[Claim]:
+    at = 0
+    for line in text.split("\n"):
+        low, values = line.lower(), values_in(line)[0]
+        for kind in _LOOKED_UP:
+            for value in sorted(values.get(kind, ())):
+                if kind != "version" or value[0] == "v" or value.count(".") > 1 or _digits(value) >= _DIGITS:
+                    start = at + low.index(value)
+                    yield Claim("value", value, start, start + len(value))
+        for number in _NUMBER.finditer(line):
+            if _digits(number[0]) >= _DIGITS:
+                yield Claim("value", number[0], at + number.start(), at + number.end())
+        at += len(line) + 1
+
+
+def _digits(text: str) -> int:
+    return sum(map(str.isdigit, text))

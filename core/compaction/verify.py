@@ -1,0 +1,189 @@
+"""Verifies a summary against what it stands for, mends it without a model, and says how true and complete it is."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from core.compaction.claims import Claim, blanked, unmarked
+from core.compaction.ledger import mended
+from core.compaction.needs import Need
+from core.compaction.precision import precision
+from core.compaction.recall import Recall
+from core.compaction.source import Source, nowhere
+from core.errors import CompactionError, SummaryRejected
+from core.facts.text import one_line, squeezed
+from core.model import Message
+from core.summarizers.base import Summary, SummaryRequest, growth_chars, room_tokens
+from core.summarizers.extractive.sections import LEDGER, SECTIONS, split_ledger
+from core.summarizers.repair import EVIDENCE_CHARS, Fault, Repairer, replaced_in, section_at
+
+PRECISION, RECALL = 0.97, 1.0
+"""From here on a summary counts as faithful."""
+_CALLS = re.compile(
+    r"</?(?:\w+:)?(?:function_calls|invoke|tool_use|tool_call|parameter)\b[^>\n]{0,200}>"
+    r"|\"type\": ?\"tool_use\"|<\|tool"
+)
+"""How models write tool calls when they cannot make them."""
+_QUOTED = re.compile(r"^(~{3,}|`{3,}).*?^\1[ \t]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_LINE_CHARS = 240
+_PROSE_WORDS = 4
+"""A line with more words beside a name is a sentence about it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the summariser's text is worth: the shares of its claims that hold, and of what must be known it says.
+
+    `missing`, `unverifiable` and `contradicted` were found in that text; `repaired` says that the text which was made
+    of it is faithful.  `tokens` count all of the text that is used, `ledger_tokens` its ledger.
+    """
+
+    precision: float
+    recall: float
+    missing: tuple[Need, ...] = ()
+    unverifiable: tuple[Claim, ...] = ()
+    contradicted: tuple[Claim, ...] = ()
+    tokens: int = 0
+    ledger_tokens: int = 0
+    asked_again: bool = False
+    repaired: bool = False
+
+    @property
+    def faults(self) -> tuple[Claim, ...]:
+        """All that is not so."""
+        return (*self.unverifiable, *self.contradicted)
+
+    @property
+    def faithful(self) -> bool:
+        """Whether nothing that matters is wrong or missing."""
+        return not self.contradicted and self.precision >= PRECISION and self.recall >= RECALL
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a summary must keep to: its own tokens, and those of what it stands for (None: not known)."""
+
+    cap_tokens: int | None = None
+    before_tokens: int | None = None
+    measure: Callable[[str], int] = room_tokens
+
+
+def verified(
+    summary: Summary,
+    request: SummaryRequest,
+    kept: Sequence[Message] = (),
+    limits: Limits = Limits(),
+    repairer: Repairer | None = None,
+    on_disk: Callable[[str], bool] = nowhere,
+) -> tuple[Summary, Verification]:
+    """A summary that holds: marked, with a ledger of what was missing, and what was found.
+
+    `request` is what the summariser was asked, `kept` the messages that stay behind the summary.  Only where prose is
+    wrong the `repairer` is asked, once.  Raises `SummaryRejected` for a text that cannot be used at all; then another
+    summariser should be asked.
+    """
+    source = Source(request, kept, on_disk)
+    text = split_ledger(summary.text)[0]
+    check_form(text, source, limits)
+    recall = Recall(source)
+    found = _verify(text, source, recall)
+    asked = False
+    if repairer and _prose_is_wrong(text, found):
+        asked = True
+        text, found = _asked_again(text, found, source, recall, limits, repairer)
+    final = mended(text, found.faults, found.missing)
+    after = _verify(final, source, recall) if final != text else found
+    ledger = split_ledger(final)[1]
+    return replace(summary, text=final), replace(
+        found,
+        tokens=limits.measure(final),
+        ledger_tokens=limits.measure(ledger) if ledger else 0,
+        asked_again=asked,
+        repaired=not found.faithful and after.faithful,
+    )
+
+
+def verify(text: str, source: Source) -> Verification:
+    """How true and how complete a text is, a ledger in it counted."""
+    return _verify(text, source, Recall(source))
+
+
+def _verify(text: str, source: Source, recall: Recall) -> Verification:
+    true, missing = precision(text, source), recall.missing(text)
+    return Verification(true.share, recall.share(missing), missing, true.unverifiable, true.contradicted)
+
+
+def check_form(text: str, source: Source, limits: Limits) -> None:
+    """Raises `SummaryRejected` for what is no summary: empty, a tool call, too long, with sections twice."""
+    if reason := _fault_of_form(unmarked(text), source, limits):
+        raise SummaryRejected(f"the summary {reason}", "try again, or choose another --summarizer")
+
+
+def _fault_of_form(text: str, source: Source, limits: Limits) -> str:
+    if not text.strip():
+        return "is empty"
+    plain = blanked(text, (m.span() for m in _QUOTED.finditer(text)))
+    lines = plain.splitlines()
+    if any(_CALLS.search(line) and not source.has_text(line) for line in lines):
+        return "holds a tool call"
+    headings = Counter(line.removeprefix("## ").strip() for line in lines if line.startswith("## "))
+    twice = [s.title for s in SECTIONS if headings[s.title] > 1]
+    if twice or headings[LEDGER] > 1:
+        return f"has the section {(*twice, LEDGER)[0]!r} more than once"
+    tokens = limits.measure(text)
+    if limits.cap_tokens is not None and tokens > limits.cap_tokens:
+        return f"has {tokens} tokens, and {limits.cap_tokens} are allowed"
+    if limits.before_tokens is not None and tokens >= limits.before_tokens:
+        return f"has {tokens} tokens, no less than what it stands for"
+    if source.summaries and len(text) > growth_chars(source.summaries):
+        return "is a quarter longer than the one that it updates"
+    return ""
+
+
+def _prose_is_wrong(text: str, found: Verification) -> bool:
+    return bool(found.contradicted) or any(c.kind == "path" and _in_sentence(text, c) for c in found.unverifiable)
+
+
+def _in_sentence(text: str, claim: Claim) -> bool:
+    start = text.rfind("\n", 0, claim.start) + 1
+    return len((text[start : claim.start] + text[claim.end :].partition("\n")[0]).split()) > _PROSE_WORDS
+
+
+def _asked_again(
+    text: str, found: Verification, source: Source, recall: Recall, limits: Limits, repairer: Repairer
+) -> tuple[str, Verification]:
+    """The text with the sections that were written anew, if it is the better for it."""
+    why = {"tests": "no successful test run since the last change", "order": "a tool printed it, nobody asked for it"}
+    faults = [
+        Fault(section_at(text, c.start), one_line(c.text), why.get(c.kind, "it is not in the conversation"))
+        for c in found.faults
+    ]
+    try:
+        new = replaced_in(text, repairer.repair(text, faults, evidence(found.faults, source)))
+        check_form(new, source, limits)
+    except CompactionError:
+        return text, found
+    better = _verify(new, source, recall)
+    if len(better.faults) < len(found.faults) and better.recall >= found.recall:
+        return new, better
+    return text, found
+
+
+def evidence(faults: Sequence[Claim], source: Source) -> str:
+    """Lines of the conversation that have most to do with some faults: the newest ones that share their words."""
+    wanted = {word for fault in faults for word in re.findall(r"\w{4,}", fault.text.casefold())}
+    scored: list[tuple[int, int, str]] = []
+    for n, line in enumerate((*source.own.splitlines(), *source.printed.splitlines())):
+        shared = len(wanted.intersection(re.findall(r"\w{4,}", line[:_LINE_CHARS].casefold())))
+        if shared:
+            scored.append((shared, n, line.strip()[:_LINE_CHARS]))
+    room = EVIDENCE_CHARS
+    chosen: dict[str, tuple[int, str]] = {}
+    for _, n, line in sorted(scored, key=lambda s: (-s[0], -s[1])):
+        if len(line) + 1 <= room and squeezed(line) not in chosen:
+            chosen[squeezed(line)] = (n, line)
+            room -= len(line) + 1
+    return "\n".join(line for _, line in sorted(chosen.values()))
