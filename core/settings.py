@@ -6,10 +6,7 @@ of the user, the defaults.  Nothing here looks at the process's own environment:
 
 from __future__ import annotations
 
-import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
@@ -18,11 +15,8 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.errors import SettingsError
+from core.layers import DEFAULT, Value, merged
 from core.model import JSON
-
-FILE_NAME = "foldmark.toml"
-ENV_PREFIX = "FOLDMARK_"
-DEFAULT = "default"
 
 Tokens = Annotated[int, Field(ge=0)]
 Chars = Annotated[int, Field(ge=1)]
@@ -81,15 +75,6 @@ class Settings(BaseSettings):
         return self._origins.get(key, DEFAULT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """One value of one layer: what, where it was set, and the folder that relative paths start from."""
-
-    value: JSON
-    origin: str
-    base: Path
-
-
 def load(
     env: Mapping[str, str],
     *,
@@ -98,82 +83,21 @@ def load(
     user_dir: Path,
     overrides: Mapping[str, JSON] = MappingProxyType({}),
 ) -> Settings:
-    """Fold the layers into settings.
-
-    `project_dir` is the working folder: the project's file is the nearest `foldmark.toml` there or above, within
-    the home folder.  `user_dir` holds the user's file.  Overrides that are None are not set.
+    """Fold the layers (`core.layers.merged`) into settings.
 
     Raises SettingsError for a value that cannot be, an unknown key, or a file that cannot be read.
     """
-    project_file = _nearest(project_dir, home)
-    layers = [
-        _defaults(env, home),
-        _toml(user_dir / FILE_NAME),
-        _project(project_file) if project_file else {},
-        _environment(env, project_dir),
-        {k: _Value(v, "command line", project_dir) for k, v in overrides.items() if v is not None},
-    ]
-    merged = {key: value for layer in layers for key, value in layer.items()}
+    keys = Settings.model_fields
+    values = merged(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides)
     try:
-        settings = Settings(**{k: _with_paths(k, v, home) for k, v in merged.items()})  # type: ignore[arg-type]
+        settings = Settings(**{k: _with_paths(k, v, home) for k, v in values.items()})  # type: ignore[arg-type]
     except ValidationError as error:
-        raise _explained(error, merged) from None
-    settings._origins = {k: v.origin for k, v in merged.items()}  # noqa: SLF001 (the same module)
+        raise _explained(error, values) from None
+    settings._origins = {k: v.origin for k, v in values.items()}  # noqa: SLF001 (the same module)
     return settings
 
 
-def _defaults(env: Mapping[str, str], home: Path) -> dict[str, _Value]:
-    """The client's folder is where the client itself looks for it."""
-    if given := env.get("CLAUDE_CONFIG_DIR"):
-        return {"claude_dir": _Value(given, "CLAUDE_CONFIG_DIR", home)}
-    return {"claude_dir": _Value(str(home / ".claude"), DEFAULT, home)}
-
-
-def _environment(env: Mapping[str, str], base: Path) -> dict[str, _Value]:
-    """Read the variables that name a setting; others with the prefix may belong to other programs."""
-    found = {}
-    for key in Settings.model_fields:
-        name = ENV_PREFIX + key.upper()
-        if text := env.get(name):
-            # PATH-like: as on the command line of the system, several folders in one variable
-            value: JSON = [*text.split(os.pathsep)] if key == "allowed_roots" else text
-            found[key] = _Value(value, name, base)
-    return found
-
-
-def _nearest(folder: Path, home: Path) -> Path | None:
-    """Find the project's file; the search ends at the home folder, above which nothing is a project's."""
-    for parent in (folder, *folder.parents):
-        if parent == home:
-            return None
-        if (parent / FILE_NAME).is_file():
-            return parent / FILE_NAME
-    return None
-
-
-def _project(path: Path) -> dict[str, _Value]:
-    """A project's file comes with the project, from whoever wrote it: it must not open folders of its reader."""
-    values = _toml(path)
-    for key in ("claude_dir", "allowed_roots"):
-        if key in values:
-            raise SettingsError(
-                f"{path}: {key} cannot be set by a project", f"set {ENV_PREFIX}{key.upper()}, or the user's {FILE_NAME}"
-            )
-    return values
-
-
-def _toml(path: Path) -> dict[str, _Value]:
-    try:
-        with path.open("rb") as file:
-            content = tomllib.load(file)
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:  # ValueError: broken TOML, or bytes that are not UTF-8
-        raise SettingsError(f"{path}: {error}", "correct the file or move it away") from None
-    return {key: _Value(value, str(path), path.parent) for key, value in content.items()}
-
-
-def _with_paths(key: str, given: _Value, home: Path) -> JSON | Path | tuple[Path, ...]:
+def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | tuple[Path, ...]:
     """Make paths absolute: `~` is the home folder, relative ones start where they were set."""
     match key, given.value:
         case (("claude_dir" | "models_file"), str(text)):
@@ -189,11 +113,11 @@ def _path(text: str, base: Path, home: Path) -> Path:
     return base / text
 
 
-def _explained(error: ValidationError, merged: Mapping[str, _Value]) -> SettingsError:
+def _explained(error: ValidationError, values: Mapping[str, Value]) -> SettingsError:
     """Name the place, the key and what it may be; only the first fault, the others show when it is mended."""
     first = error.errors(include_url=False)[0]
     key = str(first["loc"][0])
-    given = merged[key]
+    given = values[key]
     if key not in Settings.model_fields:
         return SettingsError(
             f"{given.origin}: there is no setting {key!r}", f"known: {', '.join(Settings.model_fields)}"

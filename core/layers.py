@@ -1,0 +1,117 @@
+"""Where settings come from: layers of values, each with its origin, before anybody checks what they may be.
+
+Apart from the checks, because those cost a hook of a host more time than it has.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import SettingsError
+
+if TYPE_CHECKING:
+    from core.model import JSON
+
+FILE_NAME = "foldmark.toml"
+ENV_PREFIX = "FOLDMARK_"
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of one layer: what, where it was set, and the folder that relative paths start from."""
+
+    value: JSON
+    origin: str
+    base: Path
+
+
+def merged(
+    keys: Iterable[str],
+    env: Mapping[str, str],
+    *,
+    home: Path,
+    project_dir: Path,
+    user_dir: Path,
+    overrides: Mapping[str, JSON],
+) -> dict[str, Value]:
+    """The strongest value of each setting; variables count where they name one of the `keys`, files as they are.
+
+    `project_dir` is the working folder: the project's file is the nearest `foldmark.toml` there or above, within
+    the home folder.  `user_dir` holds the user's file.  Overrides that are None are not set.
+
+    Raises SettingsError for a file that cannot be read, or sets what it may not.
+    """
+    project_file = _nearest(project_dir, home)
+    layers = [
+        _defaults(env, home),
+        _toml(user_dir / FILE_NAME),
+        _project(project_file) if project_file else {},
+        _environment(env, keys, project_dir),
+        {k: Value(v, "command line", project_dir) for k, v in overrides.items() if v is not None},
+    ]
+    return {key: value for layer in layers for key, value in layer.items()}
+
+
+def _defaults(env: Mapping[str, str], home: Path) -> dict[str, Value]:
+    """The client's folder is where the client itself looks for it."""
+    if given := env.get("CLAUDE_CONFIG_DIR"):
+        return {"claude_dir": Value(given, "CLAUDE_CONFIG_DIR", home)}
+    return {"claude_dir": Value(str(home / ".claude"), DEFAULT, home)}
+
+
+def _environment(env: Mapping[str, str], keys: Iterable[str], base: Path) -> dict[str, Value]:
+    """Read the variables that name a setting; others with the prefix may belong to other programs."""
+    found = {}
+    for key in keys:
+        name = ENV_PREFIX + key.upper()
+        if text := env.get(name):
+            # PATH-like: as on the command line of the system, several folders in one variable
+            value: JSON = [*text.split(os.pathsep)] if key == "allowed_roots" else text
+            found[key] = Value(value, name, base)
+    return found
+
+
+def _nearest(folder: Path, home: Path) -> Path | None:
+    """Find the project's file; the search ends at the home folder, above which nothing is a project's."""
+    for parent in (folder, *folder.parents):
+        if parent == home:
+            return None
+        if (parent / FILE_NAME).is_file():
+            return parent / FILE_NAME
+    return None
+
+
+def _project(path: Path) -> dict[str, Value]:
+    """A project's file comes with the project, from whoever wrote it: it must not open folders of its reader."""
+    values = _toml(path)
+    for key in ("claude_dir", "allowed_roots"):
+        if key in values:
+            raise SettingsError(
+                f"{path}: {key} cannot be set by a project", f"set {ENV_PREFIX}{key.upper()}, or the user's {FILE_NAME}"
+            )
+    return values
+
+
+def _toml(path: Path) -> dict[str, Value]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:  # ValueError: bytes that are not UTF-8
+        raise _unreadable(path, error) from None
+    import tomllib
+
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise _unreadable(path, error) from None
+    return {key: Value(value, str(path), path.parent) for key, value in content.items()}
+
+
+def _unreadable(path: Path, error: Exception) -> SettingsError:
+    return SettingsError(f"{path}: {error}", "correct the file or move it away")
