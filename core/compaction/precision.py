@@ -48,7 +48,7 @@ _QUOTED_WORDS = 6
 """A sentence of so many words that stands in a message is repeated from there, and judged by what was so then."""
 _ORDER = re.compile(
     r"^(?:please )?(?:ignore|forget|disregard|omit|drop|delete|remove|add|append|insert|include|execute|run|send|upload"
-    r"|post|fetch|tell|reply|say|claim|state|write|treat|replace|skip|stop|do)\b",
+    r"|post|fetch|tell|reply|say|claim|state|write|treat|replace|skip|stop|do)(?= )",
     re.IGNORECASE,
 )
 _SHINGLE = 4
@@ -85,11 +85,13 @@ def _holds(source: Source, kind: str, text: str) -> bool:
         case "path":
             return source.has_path(text)
         case "symbol":
-            return source.has_symbol(text)
+            return source.has_name(text)
         case "value":
             return source.has_value(text)
+        case "code":
+            return all(map(source.has_code, text.splitlines()))
         case _:
-            return source.has_lines(text)
+            return source.has_text(text)
 
 
 class _Runs:
@@ -139,7 +141,7 @@ def _changes(call: Call) -> bool:
 
 def _orders(stated: list[Claim], source: Source) -> Iterator[Claim]:
     """Sentences that tell the reader to do something, and stand in what a tool printed and nowhere else."""
-    told = [c for c in stated if RULE.search(c.text) or PREFERENCE.search(c.text) or _ORDER.match(c.text)]
+    told = [c for c in stated if _tells(c.text) and not source.was_said(c.text)]
     parts = {c: [*shingles(c.text, _SHINGLE)] for c in told}
     wanted = {part for found in parts.values() for part in found}
     if wanted:
@@ -150,3 +152,7 @@ def _orders(stated: list[Claim], source: Source) -> Iterator[Claim]:
             from_tool, from_own = (sum(p in place for p in found) for place in (printed, own))
             if count and from_tool >= _FROM_TOOL * count and from_own <= _FROM_OWN * count:
                 yield claim
+
+
+def _tells(sentence: str) -> bool:
+    return bool(RULE.search(sentence) or PREFERENCE.search(sentence) or _ORDER.match(sentence))

@@ -14,12 +14,11 @@ from core.facts.text import squeezed
 from core.model import Message, block_text
 from core.summarizers.base import SummaryRequest
 
-_MARKS = re.compile(r"\s*…(?:\[\d+ chars left out\]…)?\s*|\.{3}")
-"""Where something was cut out of a text."""
+_MARKS = re.compile(r"\s*…(?:\[\d+ chars left out\]…)?\s*|\.{3}|\*")
+"""Where something was cut out of a text, or stands for anything."""
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d[\d,_]*")
 _GROUPED = str.maketrans("", "", ",_")
-_JOINED = re.compile(r"[\w$]+(?:(?:\.|::|#|->)[\w$]+)+")
 _PATH_CHARS = "-_.~/\\+@"
 _LEAST_CHARS = 3
 
@@ -69,33 +68,31 @@ class Source:
         return "\n".join(t for m in (*self.request.messages, *self.kept) for t in texts_of(m, results=True))
 
     def has_path(self, path: str) -> bool:
-        """Whether a path, or the end of one that is the only such, occurs; or a folder and a file that make it up."""
-        plain = path.replace("\\", "/").rstrip("/")
-        if plain in self._paths or self._stands_in(path):
-            return True
-        plain = plain.removeprefix("~/").removeprefix("./")
+        """Whether a path, or a longer one that ends with it, occurs; or a folder and a file that make it up."""
+        plain = path.replace("\\", "/").rstrip("/").removeprefix("~/").removeprefix("./")
         alike = self._by_name[plain.rpartition("/")[2]]
-        longer = [known for known in alike if known.endswith("/" + plain)]
-        longest = max(longer, key=len, default="")
-        if longest and all(longest.endswith(known) for known in longer):
+        if any(known == plain or known.endswith("/" + plain) for known in alike) or self._stands_in(path):
             return True
         return any(self._made_of(plain, known) for known in alike) or self.on_disk(path)
 
-    def has_symbol(self, symbol: str) -> bool:
-        """Whether a name occurs as a word, or, of one that is put together with dots, each part."""
-        name = symbol.removesuffix("()")
-        if _WORD.fullmatch(name):
+    def has_name(self, name: str) -> bool:
+        """Whether a symbol occurs as a word; of one that is put together, every part."""
+        if _WORD.fullmatch(name := name.removesuffix("()")):
             return name in self._words
-        return self.has_text(name) or bool(_JOINED.fullmatch(name) and set(_WORD.findall(name)) <= self._words)
+        return self.has_code(name)
+
+    def has_code(self, code: str) -> bool:
+        """Whether code occurs, or at least every name in it: models write the same thing in other ways."""
+        return self.has_text(code) or self._words.issuperset(_WORD.findall(code))
 
     def has_text(self, text: str) -> bool:
-        """Whether a text occurs, whatever its white space, quotation marks and capitals, but for what was cut out."""
+        """Whether a text occurs, whatever its white space, emphasis and capitals, but for what was cut out."""
         pieces = (squeezed(piece) for piece in _MARKS.split(text))
         return all(piece in self._squeezed for piece in pieces if len(piece) >= _LEAST_CHARS)
 
-    def has_lines(self, text: str) -> bool:
-        """Whether every line of a text occurs."""
-        return all(map(self.has_text, text.splitlines()))
+    def was_said(self, text: str) -> bool:
+        """Whether somebody said a text, not a tool."""
+        return squeezed(text) in self._squeezed_own
 
     def has_value(self, value: str) -> bool:
         """Whether a number (however its digits are grouped), or the beginning of a version, hash or address occurs."""
@@ -124,8 +121,12 @@ class Source:
         return self._text.lower()
 
     @cached_property
+    def _squeezed_own(self) -> str:
+        return squeezed(self.own)
+
+    @cached_property
     def _squeezed(self) -> str:
-        return squeezed(self._text)
+        return f"{self._squeezed_own}\n{squeezed(self.printed)}"
 
     @cached_property
     def _words(self) -> frozenset[str]:

@@ -25,7 +25,7 @@ _INJECTED_OPEN = re.compile("<(" + "|".join(_INJECTED) + ")>")
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]{0,40}\]")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])[\"')*`]{0,3}\s+(?=[A-Z0-9\"'`(*\[À-ÞА-Я㐀-鿿])|(?<=[。！？])")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|fig|mr|mrs|dr)|\b[A-Z]|^\d{1,2})\.$", re.IGNORECASE)
-_QUOTES = dict.fromkeys(map(ord, '`"“”„«»‘’´'), "'")
+_NOT_COMPARED = "'`\"“”„«»‘’´*"
 _BULLET = re.compile(r"^\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|#{1,6}\s+|>\s+)")
 
 
@@ -102,8 +102,11 @@ def code(text: str) -> str:
 
 
 def squeezed(text: str) -> str:
-    """What two renderings of one text have in common: no white space, one quotation mark, no capitals."""
-    return "".join(text.translate(_QUOTES).casefold().split())
+    """What two renderings of one text have in common: no white space, quotation marks, asterisks and capitals."""
+    out = "".join(text.split())
+    for char in _NOT_COMPARED:  # ten times as fast as a translation
+        out = out.replace(char, "")
+    return out.lower()
 
 
 def shingles(text: str, size: int) -> Iterator[tuple[str, ...]]:
