@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.facts.scan import Call
@@ -21,6 +21,11 @@ class Todo:
     status: str
     at: int
 
+    @property
+    def done(self) -> bool:
+        """Whether nothing is left to do of it."""
+        return self.status in _DONE
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -33,15 +38,18 @@ class Plan:
 
 def open_todos(calls: Sequence[Call]) -> list[Todo] | None:
     """What is open after all calls that kept a list; None if none did."""
+    states = [*todo_states(calls)]
+    return [todo for todo in states[-1] if not todo.done] if states else None
+
+
+def todo_states(calls: Sequence[Call]) -> Iterator[tuple[Todo, ...]]:
+    """The list of tasks after each call that kept one, with those in it that are done."""
     todos: dict[str, Todo] = {}
-    seen = False
     for call in calls:
         whole = call.input.get("todos") or call.input.get("plan")
         if isinstance(whole, list):
-            seen = True
             todos = {f"{n}": _todo(entry, call.at) for n, entry in enumerate(whole) if isinstance(entry, dict)}
         elif call.name == "TaskCreate":
-            seen = True
             number = _TASK_ID.search(call.result or "")
             todos[number[1] if number else f"new{len(todos)}"] = Todo(
                 string_of(call.input, "subject"), "pending", call.at
@@ -49,7 +57,9 @@ def open_todos(calls: Sequence[Call]) -> list[Todo] | None:
         elif call.name == "TaskUpdate" and (old := todos.get(key := str(call.input.get("taskId")))):
             text, status = (string_of(call.input, field) for field in ("subject", "status"))
             todos[key] = Todo(text or old.text, status or old.status, call.at)
-    return [todo for todo in todos.values() if todo.text and todo.status not in _DONE] if seen else None
+        else:
+            continue
+        yield tuple(todo for todo in todos.values() if todo.text)
 
 
 def last_plan(calls: Sequence[Call]) -> Plan | None:

@@ -60,23 +60,30 @@ class Statement:
 
 
 def replaced(texts: Sequence[str], places: Sequence[int]) -> set[int]:
-    """The indices of the statements that a later one replaces.
+    """The indices of the statements that a later one replaces; `places` as for `replacements`."""
+    return {*replacements(texts, places)}
+
+
+def replacements(texts: Sequence[str], places: Sequence[int]) -> dict[int, int]:
+    """The indices of the statements that a later one replaces, each with the index of that.
 
     `places` say where in time each is from, in rising order: statements of one place belong together and do not
     replace each other; those before 0 were compared with each other by the summary that they are from.
     """
-    gone: set[int] = set()
+    gone: dict[int, int] = {}
     statements: list[Statement] = []
     mentions: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
         new = Statement.of(text)
-        near = {j for key in _handles(new) for j in mentions[key][-_NEARBY:]} - gone if places[i] >= 0 else set()
+        near = {j for key in _handles(new) for j in mentions[key][-_NEARBY:]} if places[i] >= 0 else set()
         scored = [
-            (score, j) for j in sorted(near) if places[j] < places[i] and (score := _strength(statements[j], new))
+            (score, j)
+            for j in sorted(near - gone.keys())
+            if places[j] < places[i] and (score := _strength(statements[j], new))
         ]
         if scored:
             best = max(scored)[0]
-            gone.update(j for score, j in scored if score == best)
+            gone.update((j, i) for score, j in scored if score == best)
         statements.append(new)
         for key in _handles(new):
             mentions[key].append(i)

@@ -91,9 +91,8 @@ def quotation(messages: Sequence[Message], model: Model) -> Quotation:
 
     The first and the last request and the last round stay whatever is left out.
     """
-    mark = _mark(messages)
+    mark, names = _mark(messages), _tool_names(messages)
     tokens = Estimator(model).tokens
-    names = {call_id(call): str(call.get("name") or "tool") for m in messages for call in tool_uses(m)}
     rounds = []
     for begin, end in pairwise(cut_points(messages)):
         members = messages[begin:end]
@@ -104,10 +103,21 @@ def quotation(messages: Sequence[Message], model: Model) -> Quotation:
     return Quotation(mark, tuple(replace(part, stays=at in staying) for at, (part, _) in enumerate(rounds)))
 
 
+def labelled(messages: Sequence[Message], labels: Sequence[str]) -> str:
+    """The messages as quoted text in which each one goes by its label, so that an answer can name it."""
+    mark, names = _mark(messages), _tool_names(messages)
+    quoted = (_quoted(m, f"{mark} {label}:", names) for m, label in zip(messages, labels, strict=True))
+    return "\n\n".join(filter(None, quoted))
+
+
 def earlier_summary(request_previous: str, messages: Sequence[Message]) -> str:
     """The summaries that a new one brings up to date, oldest first."""
     found = [request_previous, *("\n".join(map(block_text, m.content)) for m in messages if m.kind == "summary")]
     return "\n\n".join(text.strip() for text in found if text.strip())
+
+
+def _tool_names(messages: Sequence[Message]) -> dict[str, str]:
+    return {call_id(call): str(call.get("name") or "tool") for m in messages for call in tool_uses(m)}
 
 
 def _mark(messages: Sequence[Message]) -> str:

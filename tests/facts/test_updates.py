@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.facts.updates import replaced
+from core.facts.updates import replaced, replacements
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,9 @@ def test_statements_of_one_message_do_not_replace_each_other() -> None:
 
 def test_statements_of_an_earlier_summary_are_settled() -> None:
     assert replaced(["The port is 80.", "The port is 81."], [-2, -1]) == set()
+
+
+def test_a_replacement_says_by_what() -> None:
+    texts = ["Log every date in UTC.", "Keep it short.", "Print clocks in Europe/Berlin.", "Use Asia/Tokyo."]
+
+    assert replacements(texts, [-2, -1, 0, 1]) == {0: 2, 2: 3}

@@ -8,7 +8,7 @@ from core.context.rounds import cut_points
 from core.context.tokens.models import SYNTHETIC, lookup
 from core.model import Block, Message
 from core.summarizers.media import in_words
-from core.summarizers.quotation import ERROR_CHARS, RESULT_CHARS, Quotation, earlier_summary, quotation
+from core.summarizers.quotation import ERROR_CHARS, RESULT_CHARS, Quotation, earlier_summary, labelled, quotation
 from tests.summarizers.build import answer, call, result, said
 
 MODEL = lookup("claude-haiku-4-5")
@@ -118,3 +118,15 @@ def test_a_session_of_one_request_can_be_made_shorter_too() -> None:
 def test_an_empty_conversation_is_an_empty_text() -> None:
     assert quote().text == ""
     assert quote().without(5) == quote()
+
+
+def test_messages_go_by_the_labels_that_they_are_given() -> None:
+    text = labelled(
+        [said("Fix it"), answer("", call("t", "Bash", command="make")), result("t", "ok")], ["m1", "m2", "m3"]
+    )
+    mark = text[2:12]
+
+    assert text == (
+        f'[[{mark} m1: person]]\nFix it\n\n[[{mark} m2: call of Bash]]\n{{"command":"make"}}\n\n'
+        f"[[{mark} m3: result of Bash]]\nok"
+    )
