@@ -23,7 +23,7 @@ def mended(text: str, faults: Sequence[Claim], missing: Sequence[Need]) -> str:
     """A summary (without a ledger) with a mark behind each fault, and a ledger of what is missing."""
     room = max(0, MOST_MARKS - sum(map(text.count, MARKS)))
     shown = sorted(faults, key=lambda fault: fault.end)[:room]
-    lines = _within([ledger_line(need) for need in missing], missing)
+    lines = ledger_lines(missing)
     if len(faults) > room:
         lines.append(f"- {len(faults) - room} more names or figures of this summary are not in the transcript")
     out = _marked(text, shown)
@@ -38,12 +38,13 @@ def _marked(text: str, faults: Sequence[Claim]) -> str:
     return text
 
 
-def _within(lines: list[str], needs: Sequence[Need]) -> list[str]:
+def ledger_lines(needs: Sequence[Need]) -> list[str]:
     """As many lines as there is room for, the first ones first, and how many more of what there are."""
     out: list[str] = []
     more: Counter[str] = Counter()
     room = LEDGER_CHARS
-    for line, need in zip(lines, needs, strict=True):
+    for need in needs:
+        line = ledger_line(need)
         if len(line) + 1 <= room:
             out.append(line)
             room -= len(line) + 1

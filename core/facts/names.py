@@ -62,20 +62,33 @@ class _Use:
 
 @dataclass(slots=True)
 class Names:
-    """How often, where and how recently each name was used."""
+    """How often, where and how recently each name was used; counted when that is asked for, which many never do."""
 
-    uses: dict[str, _Use] = field(default_factory=dict)
+    _uses: dict[str, _Use] = field(default_factory=dict)
+    _noted: list[tuple[str, float, bool, bool | None]] = field(default_factory=list)
+    """Texts, and paths (the last item says whether they were changed; None for a text), not counted yet."""
 
     def add(self, text: str, at: float, own: bool) -> None:
         """Counts the names of a text at a place (0 = oldest, 1 = newest); `own`: the model or the person said it."""
-        paths, symbols = names_in(text)
-        self._count(paths, True, at, own)
-        self._count(symbols, False, at, own)
+        self._noted.append((text, at, own, None))
 
     def add_path(self, path: str, at: float, changed: bool = False) -> None:
         """Counts a path that a call named as such, whatever its form; files that were changed come first of all."""
-        self._count((path,), True, at, True)
-        self.uses[path].changed |= changed
+        self._noted.append((path, at, True, changed))
+
+    @property
+    def uses(self) -> dict[str, _Use]:
+        """Each name, in the order in which they were met."""
+        noted, self._noted = self._noted, []
+        for text, at, own, changed in noted:
+            if changed is None:
+                paths, symbols = names_in(text)
+                self._count(paths, True, at, own)
+                self._count(symbols, False, at, own)
+            else:
+                self._count((text,), True, at, own)
+                self._uses[text].changed |= changed
+        return self._uses
 
     def size_chars(self) -> int:
         """What an index of all names would take, its two lines' beginnings counted."""
@@ -83,9 +96,9 @@ class Names:
 
     def _count(self, names: Iterable[str], path: bool, at: float, own: bool) -> None:
         for name in names:
-            use = self.uses.get(name)
+            use = self._uses.get(name)
             if use is None:
-                use = self.uses[name] = _Use(path)
+                use = self._uses[name] = _Use(path)
             use.last = max(use.last, at)
             if own:
                 use.own += 1
@@ -95,9 +108,9 @@ class Names:
 
     def ranked(self, without: Iterable[str] = ()) -> tuple[list[str], list[str]]:
         """Paths and symbols, best first (of equals the one that was met first), but those in `without`."""
-        skip = frozenset(without)
+        skip, uses = frozenset(without), self.uses
         order = sorted(
-            (n for n, use in self.uses.items() if n not in skip and (use.own or "://" not in n)),
-            key=lambda n: -self.uses[n].score(),
+            (n for n, use in uses.items() if n not in skip and (use.own or "://" not in n)),
+            key=lambda n: -uses[n].score(),
         )
-        return [n for n in order if self.uses[n].path], [n for n in order if not self.uses[n].path]
+        return [n for n in order if uses[n].path], [n for n in order if not uses[n].path]
