@@ -96,6 +96,12 @@ def quoted(text: str) -> str:
     return f"\n{fence}\n{text}\n{fence}"
 
 
+def unquoted(text: str) -> str:
+    """The text that `quoted` made this of."""
+    lines = text.strip().split("\n")
+    return "\n".join(lines[1:-1]) if len(lines) > 2 and lines[0].startswith("~~~") else text
+
+
 def code(text: str) -> str:
     """Text as inline code on one line; backticks inside become quotes, so that nothing gets out of it."""
     return "`" + one_line(text).replace("`", "'") + "`"

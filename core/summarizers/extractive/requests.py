@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from core.facts.cues import DEFERRED, keys
 from core.facts.scan import Conversation, Said
 from core.facts.statements import statement_score, statements
-from core.facts.text import cut, one_line, quoted, unmarked
+from core.facts.text import cut, one_line, quoted, unmarked, unquoted
 from core.facts.updates import replaced
 from core.summarizers.extractive.items import MUST, Item, without_repeats
 
@@ -39,7 +39,7 @@ def requests(
 ) -> Requests:
     """The person's words; `asked`, `rules` and `messages` are an earlier summary's, all older than `talk`."""
     old = [*(i for i in asked if i.tag == "first"), *messages, *(i for i in asked if i.tag != "first")]
-    said = [*(Said(_unquoted(i.text), i.at, i.id) for i in old), *talk.requests]
+    said = [*(Said(unquoted(i.text), i.at, i.id) for i in old), *talk.requests]
     folded = [one_line(s.text).lower() for s in said]
     counts = Counter(folded)
     often = {s.at for s, text in zip(said, folded, strict=True) if counts[text] > 2}
@@ -90,8 +90,3 @@ def _between(said: Sequence[Said], talk: Conversation, covered: set[str], often:
         rank = 2 * talk.recency(s.at) + min(1.0, len(keys(s.text[:2_000])) / 10) - (2 if s.at in often else 0)
         out.append(Item(quoted(cut(s.text, MESSAGE_CHARS, tail=_MESSAGE_TAIL)), rank, s.at, s.id))
     return without_repeats(out)
-
-
-def _unquoted(text: str) -> str:
-    lines = text.strip().split("\n")
-    return "\n".join(lines[1:-1]) if len(lines) > 2 and lines[0].startswith("~~~") else text
