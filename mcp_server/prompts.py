@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mcp import MCPError
 from mcp.server import MCPServer
 from mcp.server.mcpserver import UserMessage
-from mcp_types import EmbeddedResource, TextResourceContents
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp_types import INVALID_PARAMS, EmbeddedResource, TextResourceContents
 from pydantic import Field
 
 from mcp_server.config import Config, Ctx
@@ -38,7 +40,10 @@ def handoff(session: _Session = "current", to: str = "whoever goes on with this 
 
 async def resume(ctx: Ctx, session: _Session = "latest") -> list[UserMessage]:
     """Go on with the work of another session."""
-    uri, text = await handover(session, ctx)
+    try:
+        uri, text = await handover(session, ctx)
+    except (ToolError, ResourceError) as error:
+        raise MCPError(INVALID_PARAMS, str(error)) from None
     content = EmbeddedResource(
         type="resource", resource=TextResourceContents(uri=uri, mime_type="text/markdown", text=text)
     )

@@ -41,9 +41,9 @@ async def _calling(ctx: Ctx) -> SessionFile | None:
     call = (ctx.request_context.meta or {}).get(CALL_META)
     if not isinstance(call, str):
         return None
-    with anyio.move_on_after(config.call_wait_s):
-        while True:
-            if found := await anyio.to_thread.run_sync(calling, call, config.caller):
-                return found
-            await anyio.sleep(_AGAIN_S)
-    return None
+    until = anyio.current_time() + config.call_wait_s
+    while (found := await anyio.to_thread.run_sync(calling, call, config.caller)) is None:
+        if anyio.current_time() >= until:
+            return None
+        await anyio.sleep(_AGAIN_S)
+    return found

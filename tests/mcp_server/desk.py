@@ -24,7 +24,7 @@ class Desk:
     session: Path
     """A long session that ends with a call of a tool."""
     other: Path
-    """A short one, that was written to last."""
+    """A short one."""
     call: str
 
     def client(self, mode: str = "auto", **how: Any) -> Client:
