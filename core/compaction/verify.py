@@ -13,20 +13,17 @@ from core.compaction.needs import Need
 from core.compaction.precision import precision
 from core.compaction.recall import Recall
 from core.compaction.source import Source, nowhere
+from core.api.endpoint import ApiError
 from core.errors import CompactionError, SummaryRejected
 from core.facts.text import one_line, squeezed
 from core.model import Message
+from core.summarizers.answer import CALL_SYNTAX
 from core.summarizers.base import Summary, SummaryRequest, growth_chars, room_tokens
 from core.summarizers.extractive.sections import LEDGER, SECTIONS, split_ledger
 from core.summarizers.repair import EVIDENCE_CHARS, Fault, Repairer, replaced_in, section_at
 
 PRECISION, RECALL = 0.97, 1.0
 """From here on a summary counts as faithful."""
-_CALLS = re.compile(
-    r"</?(?:\w+:)?(?:function_calls|invoke|tool_use|tool_call|parameter)\b[^>\n]{0,200}>"
-    r"|\"type\": ?\"tool_use\"|<\|tool"
-)
-"""How models write tool calls when they cannot make them."""
 _QUOTED = re.compile(r"^(~{3,}|`{3,}).*?^\1[ \t]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _LINE_CHARS = 240
 _PROSE_WORDS = 4
@@ -127,7 +124,7 @@ def _fault_of_form(text: str, source: Source, limits: Limits) -> str:
         return "is empty"
     plain = blanked(text, (m.span() for m in _QUOTED.finditer(text)))
     lines = plain.splitlines()
-    if any(_CALLS.search(line) and not source.has_text(line) for line in lines):
+    if any(CALL_SYNTAX.search(line) and not source.has_text(line) for line in lines):
         return "holds a tool call"
     headings = Counter(line.removeprefix("## ").strip() for line in lines if line.startswith("## "))
     twice = [s.title for s in SECTIONS if headings[s.title] > 1]
@@ -164,7 +161,9 @@ def _asked_again(
     try:
         new = replaced_in(text, repairer.repair(text, faults, evidence(found.faults, source)))
         check_form(new, source, limits)
-    except CompactionError:
+    except (ApiError, CompactionError) as error:
+        if isinstance(error, ApiError) and error.kind == "cancelled":
+            raise
         return text, found
     better = _verify(new, source, recall)
     if len(better.faults) < len(found.faults) and better.recall >= found.recall:

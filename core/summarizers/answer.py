@@ -17,11 +17,12 @@ _REFUSAL = re.compile(
 )
 _REFUSAL_CHARS = 600
 """A refusal is short; a summary that begins with such words is not."""
-_CALL = re.compile(
+CALL_SYNTAX = re.compile(
     r"<(?:\w{1,10}:)?(?:function_calls|invoke|tool_call|tool_use|parameter)\b|</(?:\w{1,10}:)?invoke>"
     r'|"type"\s*:\s*"tool_use"|\[TOOL_CALLS?\]',
     re.IGNORECASE,
 )
+"""How models write tool calls where they cannot make them."""
 _QUOTED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?P=fence)|`[^`\n]{1,400}`", re.DOTALL)
 
 
@@ -61,7 +62,7 @@ def read_text(text: str, is_cut: bool = False, needs_tags: bool = True) -> Writt
     body = body.strip()
     if not body:
         raise _rejected("it is empty")
-    if _CALL.search(_QUOTED.sub("", body)):
+    if CALL_SYNTAX.search(_QUOTED.sub("", body)):
         raise _rejected("it holds a call of a tool")
     return Written(body, is_cut)
 

@@ -35,9 +35,9 @@ class Repairer(Protocol):
     """Whoever can write sections of a summary anew."""
 
     def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
-        """The bodies of the sections that are written anew, by heading; raises `CompactionError` when there are none.
+        """The bodies of the sections that are written anew, by heading.
 
-        One call of a model at most.  `evidence` holds lines of the conversation, at most `EVIDENCE_CHARS` of them.
+        One call of a model at most.  Raises `CompactionError` when it gives none, `ApiError` when there is no answer.  `evidence` holds lines of the conversation, at most `EVIDENCE_CHARS` of them.
         """
 
 
