@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FILE_NAME = "foldmark.toml"
 ENV_PREFIX = "FOLDMARK_"
 DEFAULT = "default"
+COMMANDS = ("pre_compact", "session_start", "post_compact")
+"""Settings that hold shell commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +72,15 @@ def _environment(env: Mapping[str, str], keys: Iterable[str], base: Path) -> dic
     for key in keys:
         name = ENV_PREFIX + key.upper()
         if text := env.get(name):
-            # PATH-like: as on the command line of the system, several folders in one variable
-            value: JSON = [*text.split(os.pathsep)] if key == "allowed_roots" else text
-            found[key] = Value(value, name, base)
+            found[key] = Value(_of_variable(key, text), name, base)
     return found
+
+
+def _of_variable(key: str, text: str) -> JSON:
+    """A list of folders is PATH-like, as on the command line of the system; of commands it is one."""
+    if key == "allowed_roots":
+        return [*text.split(os.pathsep)]
+    return [text] if key in COMMANDS else text
 
 
 def _nearest(folder: Path, home: Path) -> Path | None:
@@ -87,9 +94,9 @@ def _nearest(folder: Path, home: Path) -> Path | None:
 
 
 def _project(path: Path) -> dict[str, Value]:
-    """A project's file comes with the project, from whoever wrote it: it must not open folders of its reader."""
+    """A project's file comes with the project, from others: it must not open folders of its reader, or run commands."""
     values = _toml(path)
-    for key in ("claude_dir", "allowed_roots"):
+    for key in ("claude_dir", "allowed_roots", *COMMANDS):
         if key in values:
             raise SettingsError(
                 f"{path}: {key} cannot be set by a project", f"set {ENV_PREFIX}{key.upper()}, or the user's {FILE_NAME}"

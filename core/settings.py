@@ -15,7 +15,7 @@ from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.errors import SettingsError
-from core.layers import DEFAULT, Value, merged
+from core.layers import COMMANDS, DEFAULT, Value, merged
 from core.model import JSON
 
 Tokens = Annotated[int, Field(ge=0)]
@@ -55,6 +55,12 @@ class Settings(BaseSettings):
     preview_bytes: int = Field(default=2_000, ge=0)
     """What stays visible of a tool result that was stored."""
     summarizer: Literal["auto", "extractive"] = "auto"
+    pre_compact: tuple[str, ...] = ()
+    """Shell commands that may add to the instructions of a compaction, or forbid it."""
+    session_start: tuple[str, ...] = ()
+    """Shell commands whose output the model gets after a compaction."""
+    post_compact: tuple[str, ...] = ()
+    """Shell commands that are told of a compaction."""
 
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
@@ -131,6 +137,8 @@ def _allowed(key: str) -> str:
         return ", ".join(choices)
     if key == "allowed_roots":
         return "a list of folders"
+    if key in COMMANDS:
+        return "a list of shell commands"
     if key in ("claude_dir", "models_file"):
         return "a path"
     bounds = {type(rule).__name__: rule for rule in field.metadata}

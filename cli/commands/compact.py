@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,10 +16,11 @@ from cli import options, ui
 from cli.errors import describe
 from cli.written import show_ways
 from core.compaction.full import Options
+from core.compaction.hooks import CommandHooks
 from core.compaction.restore import RestoreLimits
 from core.model import JSON
-from core.service.compact import CompactResult, Guards, compact
-from core.service.micro import micro
+from core.service.compact import WAYS, CompactResult, Guards, compact
+from core.service.job import How
 from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
@@ -50,11 +51,12 @@ class Span(click.ParamType[float]):
 @click.argument("sessions", nargs=-1, required=True)
 @click.option(
     "--how",
-    type=click.Choice(["full", "micro"]),
-    default="full",
-    show_default=True,
-    help="full: a summary stands for old history.  micro: only large and old tool results give way.",
+    type=click.Choice(["auto", *(way for way in WAYS if way != "auto")]),
+    help="full: a summary stands for old history.  partial: for one part of it.  micro: only large and old tool "
+    "results give way.  auto (the default): what is of use.",
 )
+@click.option("--up-to", default="", metavar="ID", help="partial: summarise what is before this message.")
+@click.option("--from", "since", default="", metavar="ID", help="partial: summarise this message and what follows.")
 @click.option("--force", is_flag=True, help="micro: also where rewriting the cache costs more than it saves.")
 @click.option("--keep", "keep_tokens", type=options.TokenCount(), help="Kept word for word at the end.")
 @click.option("--instructions", default="", metavar="TEXT", help="What the summary should pay attention to.")
@@ -76,7 +78,9 @@ class Span(click.ParamType[float]):
 def command(
     ctx: click.Context,
     sessions: tuple[str, ...],
-    how: str,
+    how: How | None,
+    up_to: str,
+    since: str,
     force: bool,
     keep_tokens: int | None,
     instructions: str,
@@ -98,19 +102,25 @@ def command(
     """
     if in_place and out_dir:
         raise click.UsageError("--in-place and --out exclude each other", ctx)
+    how = how or ("partial" if up_to or since else "auto")
+    if (how == "partial") != bool(up_to) ^ bool(since) or (up_to and since):
+        raise click.UsageError("partial takes one of --up-to and --from, and no other way takes any", ctx)
     if how == "micro" and not (keep_tokens is None and summarizer is None and not instructions):
         raise click.UsageError("micro writes no summary: --keep, --instructions and --summarizer are for full", ctx)
-    if how == "full" and force:
+    if how == "partial" and keep_tokens is not None:
+        raise click.UsageError("--keep is not for partial: what stays is named by --up-to or --from", ctx)
+    if how not in ("auto", "micro") and force:
         raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
-    chosen = _options(settings, instructions, in_place)
+    chosen = replace(_options(settings, instructions, in_place), up_to=up_to, since=since)
+    hooks = CommandHooks(settings.pre_compact, settings.session_start, settings.post_compact)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
     beside = not (out_dir or dry_run)
     files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
     budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
-    work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget) for file in files]
+    work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget, hooks) for file in files]
     failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
         for job, outcome in _outcomes(work, jobs):
@@ -133,20 +143,28 @@ class _Job:
     """One transcript to compact, in this process or another."""
 
     file: SessionFile
-    how: str
+    how: How
     summarizer: str
     chosen: Options
     target: Target
     guards: Guards
     known: StageSettings
     budget: ToolBudgetSettings
+    hooks: CommandHooks
 
     def __call__(self) -> CompactResult | Exception:
-        models_file = self.known.models_file
         try:
-            if self.how == "micro":
-                return micro(self.file, self.target, self.known, self.budget, self.guards)
-            return compact(self.file, make(self.summarizer), self.chosen, self.target, self.guards, models_file)
+            return compact(
+                self.file,
+                make(self.summarizer),
+                self.chosen,
+                self.target,
+                self.guards,
+                self.known,
+                how=self.how,
+                budget=self.budget,
+                hooks=self.hooks,
+            )
         except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
             return error
 
@@ -162,7 +180,11 @@ def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult
 
 def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
     limits = RestoreLimits(
-        settings.restore_files, settings.restore_file_tokens, settings.restore_total_tokens, Path.home()
+        settings.restore_files,
+        settings.restore_file_tokens,
+        settings.restore_total_tokens,
+        home=Path.home(),
+        plans=settings.claude_dir / "plans",
     )
     return Options(settings.keep_tokens, room_chars(settings.summary_tokens), instructions, limits, in_place)
 
@@ -189,7 +211,7 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     ui.echo(f"{name}\n")
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         ui.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
-    if result.how == "full":
+    if result.how != "micro":
         what = (
             f"{ui.count(result.loss.kept, 'message')} kept word for word, {result.loss.reachable} summarised and stored"
         )
@@ -199,7 +221,9 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")
     if result.restored:
-        ui.echo(f"read again from disk: {ui.plain(', '.join(result.restored))}")
+        ui.echo(f"put back: {ui.plain(', '.join(result.restored))}")
+    for remark in result.remarks:
+        ui.echo(f"note: {ui.plain(remark)}")
     if result.changed:
         show_ways(result.output, result.session_id, result.source.format, claude_dir)
     else:

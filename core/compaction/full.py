@@ -1,4 +1,4 @@
-"""A full compaction as a plan: what goes, what stays, what stands for it, and what that is worth."""
+"""A compaction as a plan: what goes, what stays, what stands for it, and what that is worth."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Literal
 
+from core.compaction.cut import Cut, all_but_the_tail, onwards_from, up_to
+from core.compaction.hooks import NO_HOOKS, NOTHING_KNOWN, About, Answer, Hooks
 from core.compaction.restore import Restored, RestoreLimits, restore
-from core.context.rounds import cut_points, in_thinking_loop, tail_start
+from core.compaction.restore_state import restored_state
+from core.compaction.state import NO_STATE, State
 from core.errors import CompactionError, NothingToCompact, SummaryRejected
-from core.model import Message
+from core.model import Message, block_text
 from core.redact.text import redact
 from core.redact.values import redact_messages
-from core.summarizers.base import Summarizer, Summary, SummaryRequest
+from core.summarizers.base import Summarizer, Summary, SummaryRequest, growth_chars
 from core.summarizers.media import in_words
 
 Measure = Callable[[Sequence[Message]], list[int]]
@@ -23,8 +26,6 @@ MIN_GAIN = 0.1
 """A compaction that frees less than this share of the messages' tokens costs more (the cache is written anew) than
 it is worth."""
 _THINKING = ("thinking", "redacted_thinking")
-SLACK = 1.25
-"""What was compacted and has since grown to no more than this much of what is kept is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class Options:
     instructions: str = ""
     restore: RestoreLimits = field(default_factory=RestoreLimits)
     in_place: bool = False
+    up_to: str = ""
+    """Compact what is before this message only."""
+    since: str = ""
+    """Compact this message and what is behind it only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,13 @@ class Plan:
     summary: Summary
     restored: tuple[Restored, ...]
     sizes_tokens: tuple[int, ...]
-    """Of summary, restored files, kept messages, in this order."""
+    """Of the head, the summary, what is restored, and the kept messages, in this order."""
     tokens_before: int
     tokens_after: int
+    head: tuple[Message, ...] = ()
+    """What stays in front of the summary, as it is."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know."""
 
     @property
     def overhead_tokens(self) -> int:
@@ -59,10 +68,19 @@ class Plan:
 
     @property
     def prompt_tokens(self) -> list[int]:
-        """The projected size of the request in front of each kept message."""
-        front = 1 + len(self.restored)
+        """The projected size of the request in front of each message that stays."""
         running = [*accumulate(self.sizes_tokens, initial=self.overhead_tokens)]
-        return running[front : front + len(self.kept)]
+        front = len(self.head) + 1 + len(self.restored)
+        return [*running[: len(self.head)], *running[front : front + len(self.kept)]]
+
+
+def choose(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> Cut:
+    """What goes, by the options; raises as the functions of `core.compaction.cut`."""
+    if options.up_to:
+        return up_to(messages, options.up_to, options.in_place)
+    if options.since:
+        return onwards_from(messages, options.since, options.in_place)
+    return all_but_the_tail(messages, sizes_tokens, options.keep_tokens, options.in_place)
 
 
 def plan(
@@ -74,23 +92,51 @@ def plan(
     options: Options,
     cwd: str,
     history: str,
+    *,
+    cut: Cut | None = None,
+    state: State = NO_STATE,
+    hooks: Hooks = NO_HOOKS,
+    about: About = NOTHING_KNOWN,
 ) -> Plan:
     """The compaction of an active view; `history` names where all that goes can be read.
 
-    Raises `NothingToCompact` when nothing but an earlier summary lies in front of what is kept, or when too little
-    would be freed; `CompactionError` when the messages cannot be cut in place; `SummaryRejected` when the summariser
-    gave nothing.
+    `cut` is what goes, where that was chosen before.  Raises what `choose` and the summariser raise, CompactionError
+    where a hook forbids it, SummaryRejected when the summariser gave nothing, NothingToCompact when too little would
+    be freed.
     """
-    start = _start(messages, sizes_tokens, options)
-    gone, kept = redact_messages(messages[:start]), tuple(messages[start:])
-    if _settled(messages, sizes_tokens, options) or all(m.kind not in ("prompt", "response", "results") for m in gone):
-        raise NothingToCompact("all of it is within what is kept", "a smaller --keep takes out more")
-    summary = _summarised(gone, summarizer, options, cwd, history)
-    restored = tuple(restore(messages, kept, cwd, options.restore))
-    planned = assembled(gone, kept, summary, restored, sizes_tokens, overhead_tokens, measure)
-    if too_little := gain_missing(planned):
+    cut = cut or choose(messages, sizes_tokens, options)
+    head, gone, kept = messages[: cut.start], redact_messages(messages[cut.start : cut.end]), messages[cut.end :]
+    added = hooks.pre_compact(about, options.instructions)
+    if added.blocked:
+        raise CompactionError(f"a hook forbids the compaction: {added.blocked}")
+    summary = _summarised(gone, summarizer, options, added, cwd, history)
+    stays = (*head, *kept)
+    restored = (
+        *restore(messages, stays, cwd, options.restore),
+        *restored_state(state, messages, stays, options.restore),
+    )
+    draft = Plan(gone, tuple(kept), summary, restored, (), 0, 0, tuple(head), (*added.remarks, *summary.remarks))
+    planned = measured(draft, sizes_tokens, overhead_tokens, measure)
+    if too_little := gain_missing(planned, 0 if cut.direction else MIN_GAIN):
         raise NothingToCompact(too_little)
-    return planned
+    return with_session_start(planned, hooks, about, sizes_tokens, measure)
+
+
+def with_session_start(
+    planned: Plan, hooks: Hooks, about: About, sizes_tokens: Sequence[int], measure: Measure
+) -> Plan:
+    """The plan with what the hooks tell the session that begins anew."""
+    said = hooks.session_start(about)
+    remarks = (
+        *planned.remarks,
+        *said.remarks,
+        *([f"a hook cannot forbid it now: {said.blocked}"] * bool(said.blocked)),
+    )
+    if not said.text:
+        return replace(planned, remarks=remarks)
+    text = Restored("hooks", redact(said.text)[0], has_content=True)
+    draft = replace(planned, restored=(*planned.restored, text), remarks=remarks)
+    return measured(draft, sizes_tokens, planned.overhead_tokens, measure)
 
 
 def assembled(
@@ -103,31 +149,24 @@ def assembled(
     measure: Measure,
 ) -> Plan:
     """The plan that these parts make; `sizes_tokens` are those of all messages, of which the last ones are kept."""
-    front = measure([text_message("summary", summary.text), *(text_message("meta", r.text) for r in restored)])
-    tail = _without_thinking(kept, sizes_tokens[len(sizes_tokens) - len(kept) :], measure)
-    before, after = sum(sizes_tokens), sum(front) + sum(tail)
-    sizes = (*front, *tail)
-    return Plan(gone, kept, summary, restored, sizes, overhead_tokens + before, overhead_tokens + after)
+    return measured(Plan(gone, kept, summary, restored, (), 0, 0), sizes_tokens, overhead_tokens, measure)
 
 
-def gain_missing(planned: Plan) -> str:
-    """Why a plan frees too little to be worth it, "" if it frees enough."""
+def measured(draft: Plan, sizes_tokens: Sequence[int], overhead_tokens: int, measure: Measure) -> Plan:
+    """The plan with its sizes; `sizes_tokens` are those of all messages: the head, what goes, what is kept."""
+    texts = [text_message("summary", draft.summary.text), *(text_message("meta", r.text) for r in draft.restored)]
+    tail = _without_thinking(draft.kept, sizes_tokens[len(sizes_tokens) - len(draft.kept) :], measure)
+    sizes = (*sizes_tokens[: len(draft.head)], *measure(texts), *tail)
+    before, after = overhead_tokens + sum(sizes_tokens), overhead_tokens + sum(sizes)
+    return replace(draft, sizes_tokens=sizes, tokens_before=before, tokens_after=after)
+
+
+def gain_missing(planned: Plan, least_share: float = MIN_GAIN) -> str:
+    """Why a plan frees too little to be worth it, "" if it frees at least that share of the messages' tokens."""
     before = planned.tokens_before - planned.overhead_tokens
     freed = planned.tokens_before - planned.tokens_after
-    return f"only {max(0, freed)} of {before} tokens would be freed" if freed < MIN_GAIN * before else ""
-
-
-def _start(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> int:
-    if not options.in_place:
-        return tail_start(messages, sizes_tokens, options.keep_tokens)
-    if in_thinking_loop(messages):
-        raise CompactionError(
-            "the session is in the middle of a turn whose thinking cannot be moved",
-            "let the turn end first, or compact into a new file (without --in-place)",
-        )
-    # What a running client writes next hangs off the last row: some row must stay.
-    last_group = cut_points(messages)[:-1][-1:]
-    return min(*last_group, tail_start(messages, sizes_tokens, options.keep_tokens), len(messages))
+    least = max(1, least_share * before)
+    return f"only {max(0, freed)} of {before} tokens would be freed" if freed < least else ""
 
 
 def _without_thinking(kept: Sequence[Message], sizes_tokens: Sequence[int], measure: Measure) -> list[int]:
@@ -137,17 +176,13 @@ def _without_thinking(kept: Sequence[Message], sizes_tokens: Sequence[int], meas
     return [size if len(new.content) == len(old.content) else min(size, estimate) for old, new, size, estimate in rest]
 
 
-def _settled(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> bool:
-    """Whether an earlier compaction did it already, and hardly anything was added since."""
-    if not messages or messages[0].kind != "summary":
-        return False
-    since = sum(t for m, t in zip(messages, sizes_tokens, strict=True) if m.kind not in ("summary", "meta"))
-    return since <= SLACK * options.keep_tokens
-
-
-def _summarised(gone: Sequence[Message], summarizer: Summarizer, options: Options, cwd: str, history: str) -> Summary:
-    asked = redact(options.instructions)[0]
-    summary = summarizer.summarize(SummaryRequest(in_words(gone), options.summary_chars, asked, "", cwd, history))
+def _summarised(
+    gone: Sequence[Message], summarizer: Summarizer, options: Options, added: Answer, cwd: str, history: str
+) -> Summary:
+    asked = redact("\n\n".join(filter(None, (options.instructions, added.text))))[0]
+    earlier = ["\n".join(map(block_text, m.content)) for m in gone if m.kind == "summary"]
+    room = min(options.summary_chars, growth_chars(earlier)) if earlier else options.summary_chars
+    summary = summarizer.summarize(SummaryRequest(in_words(gone), room, asked, "", cwd, history))
     if not summary.text.strip():
         raise SummaryRejected(
             f"the summariser {summarizer.name} gave no text", "try again, or choose another --summarizer"

@@ -17,7 +17,7 @@ from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
 from core.transcript.projects import without_waiting
 
-_CHARS_PER_TOKEN = 3
+CHARS_PER_TOKEN = 3
 """Code and text of agent sessions, on the safe side for both tokenizers."""
 _TOOLS = {
     "Read": "file_path",
@@ -42,6 +42,10 @@ class RestoreLimits:
     files: int = 5
     file_tokens: int = 5_000
     total_tokens: int = 50_000
+    skill_tokens: int = 5_000
+    skills_tokens: int = 25_000
+    plans: Path | None = None
+    """The client's folder of plans: the only files outside the session's own folder that are read."""
     home: Path | None = None
     """The user's home folder: a session that claims to work in it, or above it, gets nothing (a transcript of someone
     else's may name any folder)."""
@@ -49,9 +53,10 @@ class RestoreLimits:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """One file: the text that the model gets, and whether its content is part of it."""
+    """One file, or one part of the state: the text that the model gets, and whether its content is part of it."""
 
     path: str
+    """Of a file; what else is put back has a name."""
     text: str
     has_content: bool
 
@@ -72,7 +77,7 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
         return []
     done = {_inside(root, use.path) for use in _uses(kept)}
     out: list[Restored] = []
-    left_chars = limits.total_tokens * _CHARS_PER_TOKEN
+    left_chars = limits.total_tokens * CHARS_PER_TOKEN
     for use in _uses(messages):
         if len(out) == limits.files:
             break
@@ -80,7 +85,7 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
         if path is None or path in done:
             continue
         done.add(path)
-        restored = _restored(path, use, min(limits.file_tokens * _CHARS_PER_TOKEN, left_chars))
+        restored = _restored(path, use, min(limits.file_tokens * CHARS_PER_TOKEN, left_chars))
         left_chars -= len(restored.text)
         if left_chars < 0:
             break
@@ -145,20 +150,21 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
     text, _ = redact(head.decode("utf-8", "replace"))
     changed = state.st_mtime > _seconds(use.timestamp) + _CLOCK_S
     age = "changed on disk since it was last used here" if changed else "as it is on disk now"
-    whole = _framed(f"{use.path} ({age}):\n{text}")
+    whole = framed(f"{use.path} ({age}):\n{text}")
     if len(whole) <= room_chars:
         return Restored(use.path, whole, True)
     note = f"\n[cut: the file has {len(text)} characters]"
     room = max(0, room_chars - (len(whole) - len(text)) - len(note))
     cut = text[:room].rpartition("\n")[0] or text[:room]
-    return Restored(use.path, _framed(f"{use.path} ({age}):\n{cut}{note}"), bool(cut))
+    return Restored(use.path, framed(f"{use.path} ({age}):\n{cut}{note}"), bool(cut))
 
 
 def _named(path: str, reason: str) -> Restored:
-    return Restored(path, _framed(f"{path}: {reason}"), False)
+    return Restored(path, framed(f"{path}: {reason}"), False)
 
 
-def _framed(text: str) -> str:
+def framed(text: str) -> str:
+    """How a text that is put back stands in front of the model."""
     return f"<system-reminder>\nRestored after the compaction. {text}\n</system-reminder>"
 
 

@@ -1,30 +1,28 @@
-"""Compact one transcript: read, plan, store what goes, write what stays."""
+"""Compact one transcript, in the way that was asked for, or in the first one that is of use."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from core.compaction.full import Options, Plan, plan, text_message
-from core.context.tokens.ledger import ContextSize, items_of, measure_like
-from core.context.tokens.models import Model
+from core.compaction.full import Options
+from core.compaction.hooks import NO_HOOKS, Hooks
+from core.context.rounds import cut_points
+from core.context.tokens.ledger import ContextSize
 from core.context.tokens.words import tokens as short
 from core.errors import NothingToCompact
-from core.model import Message
-from core.service.operation import Loss, Operation, StageReport, Target, attempted
-from core.service.session import Result, Session, SessionRef, model_of, opened, size_of
+from core.service.job import Asked, CompactResult, How, Job
+from core.service.micro import micro
+from core.service.operation import Target, attempted
+from core.service.session import opened
+from core.service.stages import NO_SETTINGS, StageSettings
+from core.service.summarised import done_before, full, partial
+from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import Summarizer
-from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.listing import last_written
-from core.transcript.materialize import Compacted, derived_id
-from core.transcript.note import note_of
 from core.transcript.projects import SessionFile
-from core.transcript.records import Record
 
-_TITLE_PREFIX = "compacted: "
+__all__ = ["NO_GUARDS", "WAYS", "CompactResult", "Guards", "compact"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,187 +44,66 @@ class Guards:
 NO_GUARDS = Guards()
 
 
-class CompactResult(Result):
-    """One compaction, done, planned, or found to be needless (`changed` is false, `reason` says why)."""
-
-    source: SessionRef
-    output: str
-    """The file that was, or would be, written; the source where nothing is to be done."""
-    session_id: str
-    """What the client resumes."""
-    how: Literal["full", "micro", "none"]
-    """full: by a summary.  micro: by tool results that give way.  none: nothing is to be done, `reason` says why."""
-    summarizer: str
-    tokens_before: int
-    tokens_after: int
-    stages: list[StageReport]
-    loss: Loss
-    restored: list[str]
-    """The files whose content, as it is on disk now, the model gets again."""
-    verdicts: tuple[str, ...] = ()
-    """What rewriting the prompt cache costs and what sending less saves, in words."""
-    changed: bool
-    reason: str
-
-
 def compact(
     file: SessionFile,
     summarizer: Summarizer,
     options: Options,
     target: Target,
     guards: Guards = NO_GUARDS,
-    models_file: Path | None = None,
+    settings: StageSettings = NO_SETTINGS,
+    *,
+    how: How = "full",
+    budget: ToolBudgetSettings | None = None,
+    hooks: Hooks = NO_HOOKS,
 ) -> CompactResult:
-    """Compacts a transcript; the source keeps its bytes, unless `in_place` appends to it.
+    """Compacts a transcript; the source keeps its bytes, unless `target` says that it is appended to.
 
-    A session in which nothing is to do gives a result that says so.  Raises what reading, summarising and writing
-    raise; then nothing was changed.
+    A session in which nothing is to do gives a result that says so.  When rows are written meanwhile it starts anew,
+    with the summary that it has.  Raises what reading, summarising and writing raise; then nothing was changed.
     """
+    asked = Asked(summarizer)
 
     def once() -> CompactResult:
         with opened(file) as session:
-            task = _Task(session, summarizer, options, target)
-            model = model_of(session, models_file)
-            size = size_of(session, model)
-            if reason := guards.reason(file, size) or _done_before(session, options):
-                return _unchanged(session, size, reason)
+            job = Job(session, asked, options, target, settings, budget, NO_HOOKS if target.dry_run else hooks)
+            if reason := guards.reason(file, job.size):
+                return job.unchanged(reason)
             try:
-                planned = task.plan(model, size)
+                return WAYS[how](job)
             except NothingToCompact as nothing:
-                return _unchanged(session, size, str(nothing))
-            with task.operation.pending() as reason:
-                if not reason:
-                    task.write(planned)
-            return _result(task, planned, reason)
+                return job.unchanged(str(nothing))
 
     return attempted(once)
 
 
-def _done_before(session: Session, options: Options) -> str:
-    """Whether this is what a compaction left, and it was asked to keep no more than now."""
-    if session.conversation:
-        settled = is_settled(session.conversation.active, options.keep_tokens)
-    else:
-        note = note_of(*session.claude) if session.claude else None
-        leaf = session.claude[1].leaf if session.claude else None
-        settled = bool(note and leaf and leaf.uuid == note.leaf_uuid and note.keep_tokens <= options.keep_tokens)
-    return "nothing was added since the last compaction" if settled else ""
+def auto(job: Job) -> CompactResult:
+    """The first way that is of use: the tool results of a turn that is too large by itself, a summary, tool results.
+
+    Raises as `full`.
+    """
+    if reason := done_before(job):
+        return job.unchanged(reason)
+    if _newest_is_too_large(job) and _is_enough(job):
+        return micro(job)
+    try:
+        return full(job)
+    except NothingToCompact:
+        if job.size.total_tokens >= job.levels.auto_threshold and (done := micro(job)).how != "none":
+            return done
+        raise
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One compaction: of what, how, and where it goes."""
-
-    session: Session
-    summarizer: Summarizer
-    options: Options
-    target: Target
-
-    @cached_property
-    def operation(self) -> Operation:
-        """The same for the same compaction of the same history."""
-        options = self.options
-        limits = (options.restore.files, options.restore.file_tokens, options.restore.total_tokens)
-        sizes = map(str, (options.keep_tokens, options.summary_chars, *limits))
-        return Operation.of(self.session, self.target, self.summarizer.name, *sizes, options.instructions)
-
-    @property
-    def page(self) -> str:
-        """The name of the compaction's page in the store."""
-        return self.operation.new_id[:8]
-
-    def plan(self, model: Model, size: ContextSize) -> Plan:
-        """What would be done; raises as `core.compaction.full.plan`."""
-
-        def measure(messages: Sequence[Message]) -> list[int]:
-            return list(measure_like(items_of(messages), model, size).item_tokens)
-
-        session, sizes, overhead = self.session, size.item_tokens, size.overhead_tokens
-        history = self.operation.output if self.target.in_place else self.operation.store.page(self.page)
-        return plan(
-            session.messages, sizes, overhead, measure, self.summarizer, self.options, session.cwd, str(history)
-        )
-
-    def write(self, planned: Plan) -> None:
-        """Stores what goes, then writes what stays: a body is on disk before anything leans on it.
-
-        In place, what goes is in the transcript already.
-        """
-        operation = self.operation
-        if not self.target.in_place:
-            header = f"What a compaction took out of session {self.session.file.id}"
-            operation.store.archive(self.page, planned.gone, header)
-        operation.write(self._record(planned), self._content(planned))
-
-    def _record(self, planned: Plan) -> Record:
-        operation = self.operation
-        return Record(
-            op="compact",
-            id=derived_id("record", operation.new_id, str(planned.tokens_before), str(operation.source.size)),
-            session_id=operation.new_id,
-            source=operation.source,
-            summarizer=self.summarizer.name,
-            tokens_before=planned.tokens_before,
-            tokens_after=planned.tokens_after,
-        )
-
-    def _content(self, planned: Plan) -> bytes:
-        """What is written, but for the record."""
-        if self.session.claude:
-            return self.operation.rows(self._compacted(planned))
-        summary = planned.summary.text
-        if not self.target.markdown:
-            summary = with_head(summary, self.options.keep_tokens, planned.kept)
-        front = [text_message("summary", summary)]
-        front += [text_message("meta", r.text) for r in planned.restored]
-        return self.operation.document([*front, *planned.kept])
-
-    def _compacted(self, planned: Plan) -> Compacted:
-        return Compacted(
-            session_id=self.operation.new_id,
-            summary=planned.summary.text,
-            kept=planned.kept,
-            prompt_tokens=planned.prompt_tokens,
-            tokens_before=planned.tokens_before,
-            tokens_after=planned.tokens_after,
-            restored=[r.text for r in planned.restored],
-            title=_TITLE_PREFIX + self.session.title.removeprefix(_TITLE_PREFIX),
-            in_place=self.target.in_place,
-            keep_tokens=self.options.keep_tokens,
-            overhead_tokens=planned.overhead_tokens,
-        )
+WAYS: Mapping[How, Callable[[Job], CompactResult]] = {"auto": auto, "full": full, "partial": partial, "micro": micro}
+"""How to compact, by name; each raises NothingToCompact where it has nothing to do."""
 
 
-def _unchanged(session: Session, size: ContextSize, reason: str) -> CompactResult:
-    return CompactResult(
-        source=session.ref,
-        output=str(session.path),
-        session_id=session.file.id,
-        how="none",
-        summarizer="",
-        tokens_before=size.total_tokens,
-        tokens_after=size.total_tokens,
-        stages=[],
-        loss=Loss(kept=len(session.messages), reachable=0, gone=0),
-        restored=[],
-        changed=False,
-        reason=reason,
-    )
+def _newest_is_too_large(job: Job) -> bool:
+    """Whether the newest turn is more than what is kept: then a summary would take it out, question and all."""
+    start = cut_points(job.session.messages)[:-1][-1:]
+    return any(sum(job.size.item_tokens[at:]) > job.options.keep_tokens for at in start)
 
 
-def _result(task: _Task, planned: Plan, reason: str) -> CompactResult:
-    freed = planned.tokens_before - planned.tokens_after
-    return CompactResult(
-        source=task.session.ref,
-        output=str(task.operation.output),
-        session_id=task.operation.new_id,
-        how="full",
-        summarizer=planned.summary.summarizer,
-        tokens_before=planned.tokens_before,
-        tokens_after=planned.tokens_after,
-        stages=[StageReport(stage="full", tokens_freed=freed)],
-        loss=Loss(kept=len(planned.kept), reachable=len(planned.gone), gone=0),
-        restored=[r.path for r in planned.restored if r.has_content],
-        changed=not reason,
-        reason=reason,
-    )
+def _is_enough(job: Job) -> bool:
+    """Whether all is within what is kept once the tool results gave way."""
+    planned = micro(replace(job, target=replace(job.target, dry_run=True)))
+    return planned.how != "none" and planned.tokens_after - job.size.overhead_tokens <= job.options.keep_tokens

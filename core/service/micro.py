@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from core.service.compact import NO_GUARDS, CompactResult, Guards
-from core.service.operation import Target
-from core.service.stages import StageRun, StageSettings, run_stages
-from core.stages.base import Plan
+from core.service.job import CompactResult, Job
+from core.service.stages import StageRun, write_projection
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.persisted import gone_outputs, persisted_outputs
-from core.transcript.projects import SessionFile
 from core.transcript.store import Store
 from core.turn import pipeline
 
-NAME: Literal["micro"] = "micro"
+NAME = "micro"
 
 
-def micro(
-    file: SessionFile,
-    target: Target,
-    settings: StageSettings,
-    budget: ToolBudgetSettings | None = None,
-    guards: Guards = NO_GUARDS,
-) -> CompactResult:
+def micro(job: Job) -> CompactResult:
     """Runs the stages that touch tool results alone: the budget, read de-duplication, microcompact.
 
-    What goes is stored beside the result, and named by the id that finds it.  Raises what reading and writing raise;
-    then nothing was changed.
+    What goes is stored beside the result, and named by the id that finds it.  Raises what writing raises; then
+    nothing was changed.
     """
-
-    def choose(run: StageRun) -> list[Plan]:
-        if reason := guards.reason(file, run.size):
-            return [Plan(NAME, reason=reason)]
-        return pipeline.run(run.scene, [_budget(run, budget), ReadDedup(), Microcompact()])[1]
-
-    done = run_stages(file, NAME, (), choose, target, settings)
+    run = StageRun(job.session, NAME, (), job.target, job.settings)
+    done = write_projection(run, pipeline.run(run.scene, [_budget(run, job.budget), ReadDedup(), Microcompact()])[1])
     is_needed = done.changed or done.tokens_after < done.tokens_before
     return CompactResult(
         source=done.source,
         output=done.output,
         session_id=done.session_id,
-        how=NAME if is_needed else "none",
+        how="micro" if is_needed else "none",
         summarizer="",
         tokens_before=done.tokens_before,
         tokens_after=done.tokens_after,

@@ -13,18 +13,20 @@ from typing import TypeVar
 from core.errors import Changed, FoldmarkError, WrongFormat
 from core.model import Message
 from core.service.session import Result, Session
-from core.transcript.documents import write_document
+from core.transcript.documents import record_of, write_document
 from core.transcript.formats import FORMATS, write_markdown, write_messages
+from core.transcript.live import FileState
 from core.transcript.materialize import Compacted, derived_id, materialize
 from core.transcript.projects import SUFFIX
-from core.transcript.records import STDIN, Record, Source, digest_of_ends
+from core.transcript.reader import Log
+from core.transcript.records import STDIN, Record, Source, digest_of_ends, first_record
 from core.transcript.store import Store
 from core.transcript.writer import append, locked, write_new
 
 T = TypeVar("T")
 
 ATTEMPTS = 3
-"""How often an operation in place is tried, where rows are written between reading and writing."""
+"""How often an operation is tried, where rows are written between reading and writing."""
 DRY_RUN = "dry run"
 """The reason for which a dry run changes nothing."""
 WRITTEN_BEFORE = "the same was written before"
@@ -115,14 +117,27 @@ class Operation:
         """How the record names what the operation is done to."""
         return source_of(self.session, self.target.in_place)
 
+    @property
+    def written(self) -> Record | None:
+        """The record of the result, where that is there already; never in place.  Raises as `output`."""
+        if not self.output.exists() or self.target.in_place:
+            return None
+        return first_record(self.output) if self.session.claude else record_of(self.output)
+
     @contextmanager
     def pending(self) -> Iterator[str]:
         """Yields why nothing is to be written, "" where the result is; of two that do the same, one waits and sees it.
 
-        Raises Locked, WriteFailed, and what the block raises: then what the block stored for a new file is gone too.
+        Raises Locked, WriteFailed, Changed where rows were written since the transcript was read, and what the block
+        raises: then what it stored for a new file is gone too.
         """
-        if self.target.dry_run or self.target.in_place:
-            yield DRY_RUN if self.target.dry_run else ""
+        if self.target.dry_run:
+            yield DRY_RUN
+            return
+        if self.session.claude:
+            self._must_be_all(self.session.claude[0])
+        if self.target.in_place:
+            yield ""
             return
         with self.store.locked():
             if self.output.exists():
@@ -134,6 +149,11 @@ class Operation:
                 if not self.output.exists():  # else another process did the same (a disk without locks), and needs it
                     self.store.take_back()
                 raise
+
+    def _must_be_all(self, log: Log) -> None:
+        """Raises Changed where rows were written since the transcript was read: the result would not hold them."""
+        if FileState.of(log.path).size != log.size:
+            raise Changed(f"{log.path} was written by another program meanwhile", "run the command again")
 
     def rows(self, compacted: Compacted) -> bytes:
         """The rows of a transcript's new history."""

@@ -13,7 +13,7 @@ import msgspec
 from core.errors import Damaged, InputError, WrongFormat
 from core.model import JSON, Block
 from core.redact.text import Hit
-from core.service.operation import Operation, Target, source_of
+from core.service.operation import Operation, Target, attempted, source_of
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
 from core.transcript.decode import decode_json
 from core.transcript.materialize import derived_id
@@ -71,6 +71,10 @@ def redact_session(file: SessionFile, out_dir: Path | None = None, in_place: boo
     Nothing is written where there are none, or where the copy is there.  Raises InputError for `in_place`,
     WrongFormat for another client's transcript, WriteFailed: then nothing was written.
     """
+    return attempted(lambda: _redacted(file, out_dir, in_place))
+
+
+def _redacted(file: SessionFile, out_dir: Path | None, in_place: bool) -> RedactResult:
     with opened(file) as session:
         if in_place:
             raise _not_in_place(session)

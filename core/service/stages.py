@@ -54,6 +54,9 @@ class StageSettings:
     """Do what costs more than it saves, too."""
 
 
+NO_SETTINGS = StageSettings()
+
+
 @dataclass(frozen=True)
 class StageRun:
     """An open session, about to be changed by stages: `op` is what the record calls that, `asked` what was asked for.
@@ -65,7 +68,7 @@ class StageRun:
     op: str
     asked: tuple[str, ...]
     target: Target
-    settings: StageSettings = StageSettings()
+    settings: StageSettings = NO_SETTINGS
     comes_to: str = ""
     """A digest of all decisions; "" while they are being planned, under a name that has not counted them yet."""
 
@@ -131,7 +134,7 @@ def run_stages(
     asked: Sequence[str],
     choose: Callable[[StageRun], Sequence[Plan]],
     target: Target,
-    settings: StageSettings = StageSettings(),
+    settings: StageSettings = NO_SETTINGS,
 ) -> StageResult:
     """Opens a transcript, has `choose` make the plans, and writes what they come to.
 

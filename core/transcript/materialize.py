@@ -63,8 +63,16 @@ class Compacted:
     prompt_tokens: Sequence[int]
     tokens_before: int
     tokens_after: int
+    summary_at: int = 0
+    """How many of the kept messages stand in front of the summary, as they are."""
+    gone: frozenset[str] = frozenset()
+    """The rows of what the summary stands for."""
+    direction: str = ""
+    """Of a partial compaction, in the client's words: up_to or from."""
     restored: Sequence[str] = ()
     title: str = ""
+    permission_mode: str = ""
+    """The mode that the session was in; "" where it is not known."""
     changed_from: int = 0
     """Index of the first kept message that has another history than it had: from there on thinking and usage go."""
     dropped: frozenset[str] = frozenset()
@@ -104,18 +112,22 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
     envelope = {k: last[k] for k in _ENVELOPE if k in last}
     answered = frozenset(call_id(b) for m in plan.kept for b in tool_results(m))
     writer = _Writer(log, plan, envelope, _place(plan, last), answered)
-    front = list(_front(writer, leaf))
+    order = _order(plan, chain)
+    front = list(_boundary(writer, leaf))
+    head = list(_kept(writer, [item for item in order if item[0] < plan.summary_at]))
+    front += [*head, *_summary(writer, leaf)]
     anchor = writer.parent
-    tail = list(_tail(writer, chain))
+    tail = list(_kept(writer, [item for item in order if item[0] >= plan.summary_at]))
+    if plan.in_place and all(row["uuid"] != leaf.uuid for row in (*head, *tail)):
+        tail.append(writer.put(_left_out(writer), leaf.uuid, writer.clock))  # a running client's next row hangs off it
     if plan.summary:
         front[0][KEY] = msgspec.to_builtins(Note(writer.parent or "", plan.keep_tokens, plan.overhead_tokens))
     if plan.in_place:
         # An older boundary of this file may name the same rows as kept: the last one that names them has them.
-        kept: JSON = [row["uuid"] for row in tail]
-        front[0]["compactMetadata"] = {
-            **_metadata(plan),
-            "preservedMessages": {"anchorUuid": anchor, "uuids": kept, "allUuids": kept},
-        }
+        # What it names follows the anchor: of a head and a tail that can be the head only.
+        named: JSON = [row["uuid"] for row in head or tail]
+        preserved: JSON = {"anchorUuid": front[0]["uuid"] if head else anchor, "uuids": named, "allUuids": named}
+        front[0]["compactMetadata"] = {**_metadata(plan), "preservedMessages": preserved}
     rows = [*front, *tail, *_singletons(log, plan, writer.parent or "")]
     if plan.in_place:
         rows.append({"type": END_TYPE, "sessionId": writer.place["sessionId"]})
@@ -128,11 +140,10 @@ def _place(plan: Compacted, last: dict[str, JSON]) -> dict[str, JSON]:
     return own | {k: last[k] for k in ("isSidechain", "sessionId", "agentId") if k in last} if plan.in_place else own
 
 
-def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
+def _boundary(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
     plan = writer.plan
     if not (plan.summary or plan.in_place):
         return
-    key = (plan.session_id, leaf.uuid, plan.summary)
     lead = timedelta(milliseconds=2 + len(plan.restored))
     start = _time(plan.kept[0].timestamp) - lead if plan.kept else _time(leaf.timestamp) + timedelta(milliseconds=1)
     boundary: dict[str, JSON] = {
@@ -144,30 +155,39 @@ def _front(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
         "level": "info",
         "compactMetadata": _metadata(plan),
     }
-    yield writer.put({**writer.envelope, **boundary}, derived_id("boundary", *key), start)
+    yield writer.put({**writer.envelope, **boundary}, _derived(plan, leaf, "boundary"), start)
+
+
+def _summary(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
+    plan = writer.plan
     if not plan.summary:
         return
-    yield writer.put(
-        {**writer.envelope, **_user(plan.summary), "isCompactSummary": True, "isVisibleInTranscriptOnly": True},
-        derived_id("summary", *key), writer.clock,
-    )  # fmt: skip
+    mark: dict[str, JSON] = {"isVisibleInTranscriptOnly": True}
+    if plan.direction:
+        mark = {"summarizeMetadata": {"messagesSummarized": len(plan.gone), "direction": plan.direction}}
+    summary = {**writer.envelope, **_user(plan.summary), "isCompactSummary": True, **mark}
+    yield writer.put(summary, _derived(plan, leaf, "summary"), writer.clock)
     for n, text in enumerate(plan.restored):
-        yield writer.put(
-            {**writer.envelope, **_user(text), "isMeta": True}, derived_id("restored", str(n), *key), writer.clock
-        )
+        note = {**writer.envelope, **_user(text), "isMeta": True}
+        yield writer.put(note, _derived(plan, leaf, "restored", str(n)), writer.clock)
+
+
+def _derived(plan: Compacted, leaf: Entry, *name: str) -> str:
+    return derived_id(*name, plan.session_id, leaf.uuid, plan.summary)
 
 
 def _metadata(plan: Compacted) -> dict[str, JSON]:
-    return {"trigger": "manual", "preTokens": plan.tokens_before, "postTokens": plan.tokens_after}
+    counted: dict[str, JSON] = {"messagesSummarized": len(plan.gone)} if plan.direction else {}
+    return {"trigger": "manual", "preTokens": plan.tokens_before, "postTokens": plan.tokens_after, **counted}
 
 
 def _user(content: JSON) -> dict[str, JSON]:
     return {"type": "user", "message": {"role": "user", "content": content}}
 
 
-def _tail(writer: _Writer, chain: Chain) -> Iterator[dict[str, JSON]]:
+def _kept(writer: _Writer, order: Sequence[tuple[int, Entry | None]]) -> Iterator[dict[str, JSON]]:
     """The kept rows in the order in which they are sent, with those between them that are not sent but stay."""
-    for place, entry in _order(writer.plan, chain):
+    for place, entry in order:
         message = writer.plan.kept[place]
         if entry is None:
             stand_in = {**writer.envelope, **_user(list[JSON](message.content)), "isMeta": True}
@@ -177,12 +197,15 @@ def _tail(writer: _Writer, chain: Chain) -> Iterator[dict[str, JSON]]:
 
 
 def _order(plan: Compacted, chain: Chain) -> list[tuple[int, Entry | None]]:
-    """Each row with the place of the message that it belongs to, or stands behind; None for one that has no row yet."""
+    """Each row with the place of the message that it belongs to, or stands behind; None for one that has no row yet.
+
+    A row behind one that is gone is gone too.
+    """
     places = {uuid: place for place, message in enumerate(plan.kept) for uuid in message.uuids}
     order: list[tuple[int, Entry | None]] = []
-    place = -1 if plan.summary else 0
+    place = -1 if plan.summary and not plan.summary_at else 0
     for entry in chain.entries:
-        place = places.get(entry.uuid, place)
+        place = -1 if entry.uuid in plan.gone else places.get(entry.uuid, place)
         if place >= 0 and entry.uuid not in plan.dropped:
             order.append((place, entry))
     with_rows = {entry.uuid for entry in chain.entries}
@@ -199,7 +222,7 @@ def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> 
     # A row of an unknown type on the chain, progress too, ends it for clients up to 2.0.
     stays = others_stay and entry.on_chain and not summarised
     new: dict[str, JSON] | None = row if stays else None
-    if place < plan.changed_from:
+    if place < plan.changed_from and entry.on_chain:
         (writer.calls if entry.type == "assistant" else writer.results).update(entry.tools)
         return row
     if message is not None and message.kind == "response":
@@ -209,9 +232,14 @@ def _row(writer: _Writer, place: int, message: Message | None, entry: Entry) -> 
         new = _user_row(writer, row, message)
     if new is None and plan.in_place:
         # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.
-        new = {**writer.envelope, "type": "system", "subtype": "informational", "level": "info", "isMeta": False}
-        new["content"] = "left out by a compaction"
+        new = _left_out(writer)
     return new
+
+
+def _left_out(writer: _Writer) -> dict[str, JSON]:
+    """A row that is not sent, in the place of one whose id is needed."""
+    row: dict[str, JSON] = {"type": "system", "subtype": "informational", "level": "info", "isMeta": False}
+    return {**writer.envelope, **row, "content": "left out by a compaction"}
 
 
 def _response_row(writer: _Writer, row: dict[str, JSON], prompt_tokens: int) -> dict[str, JSON] | None:
@@ -307,6 +335,9 @@ def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
     last = {e.type: e for e in log.entries if e.type in types or e.type == "last-prompt"}
     own: dict[str, JSON] = {} if plan.in_place else {"sessionId": plan.session_id}
     rows: list[dict[str, JSON]] = [{**log.row(last[t]), **own} for t in types if t in last]
+    if plan.permission_mode:  # clients without such rows keep it in their prompts, of which the last may be gone
+        mode: dict[str, JSON] = {"type": "permission-mode", "permissionMode": plan.permission_mode}
+        rows = [{**mode, "sessionId": plan.session_id}, *(r for r in rows if r["type"] != "permission-mode")]
     if "last-prompt" in last:
         rows.append({**log.row(last["last-prompt"]), "leafUuid": leaf, **own})
     if plan.title and not plan.in_place:

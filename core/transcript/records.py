@@ -103,6 +103,12 @@ def find_records(log: Log) -> list[Placed]:
     return [_placed(log.raw(entry), entry.offset) for entry in log.entries if entry.type == TYPE]
 
 
+def first_record(path: Path) -> Record | None:
+    """The record at the front of a transcript; None where Foldmark did not write it, or a newer version did."""
+    with path.open("rb") as file:
+        return _placed(file.readline().removesuffix(b"\n"), 0).record
+
+
 def decisions_of(log: Log) -> list[msgspec.Raw]:
     """All decisions of a file, oldest first, also those before the part of it that the log holds."""
     records = [record for raw in _earlier_rows(log) if (record := _placed(raw, 0).record)]

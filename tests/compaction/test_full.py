@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from core.compaction.full import MIN_GAIN, SLACK, Options, Plan, plan, text_message
+from core.compaction.cut import SLACK
+from core.compaction.full import MIN_GAIN, Options, Plan, plan, text_message
 from core.compaction.restore import RestoreLimits
 from core.errors import CompactionError, NothingToCompact, SummaryRejected
 from core.model import Block, Kind, Message

@@ -11,16 +11,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from core.compaction.full import Options
 from core.context.view import api_messages
 from core.model import Block, block_text, tool_results
-from core.service.compact import CompactResult
+from core.service.compact import CompactResult, compact
 from core.service.history import output
-from core.service.micro import micro
 from core.service.operation import Target
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
 from core.stages.microcompact import TOOLS, Microcompact, MicrocompactSettings
 from core.stages.tool_budget import ToolBudgetSettings
+from core.summarizers.extractive import Extractive
 from core.testing import Transcript
 from core.transcript.projects import session_file
 from tests.disk import messages
@@ -39,7 +40,9 @@ def shortened(
     in_place: bool = False,
     out_dir: Path | None = None,
 ) -> CompactResult:
-    return micro(session_file(path), Target(path.parent.parent / "locks", out_dir, in_place), known, budget)
+    target = Target(path.parent.parent / "locks", out_dir, in_place)
+    options = Options(0, 3_000)
+    return compact(session_file(path), Extractive(), options, target, settings=known, how="micro", budget=budget)
 
 
 def transcripts(folder: Path) -> set[Path]:

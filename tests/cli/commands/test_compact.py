@@ -297,10 +297,10 @@ def test_files_that_come_back_are_named(project: Path, tmp_path: Path, capsys: C
     (app / "part3.py").write_text("x", encoding="utf-8")
     path = long_session(cwd=str(app)).write(tmp_path / "a.jsonl")
     assert run(["compact", str(path), "--keep", "0"]) == 0
-    assert "read again from disk: part3.py" not in capsys.readouterr().out  # five newer ones are gone
+    assert "put back: part3.py" not in capsys.readouterr().out  # five newer ones are gone
     (app / "part11.py").write_text("x", encoding="utf-8")
     assert run(["compact", str(path), "--keep", "10"]) == 0
-    assert "read again from disk: part11.py" in capsys.readouterr().out
+    assert "put back: part11.py" in capsys.readouterr().out
 
 
 def test_tool_results_alone_can_be_shortened(tmp_path: Path, capsys: Capture) -> None:

@@ -1,0 +1,149 @@
+"""One session to compact: what is asked for, what every way of doing it starts from, and what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from core.compaction.full import Options
+from core.compaction.hooks import NO_HOOKS, About, Hooks
+from core.context.tokens.ledger import ContextSize, items_of, measure_like
+from core.context.tokens.models import Model
+from core.context.tokens.window import Levels, levels
+from core.model import Message, Usage
+from core.service.operation import Loss, StageReport, Target
+from core.service.session import Result, Session, SessionRef, model_of, size_of, window_of
+from core.service.stages import NO_SETTINGS, StageSettings
+from core.stages.tool_budget import ToolBudgetSettings
+from core.summarizers.base import Summarizer, Summary, SummaryRequest
+
+How = Literal["auto", "memory", "full", "micro", "partial"]
+"""The ways to compact; auto is the first of memory, full and micro that is of use."""
+
+
+class Spent(Result):
+    """What the summariser's model was paid for, in tokens."""
+
+    input_tokens: int = 0
+    cache_creation_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+
+
+class CompactResult(Result):
+    """One compaction, done, planned, or found to be needless (`changed` is false, `reason` says why)."""
+
+    source: SessionRef
+    output: str
+    """The file that was, or would be, written; the source where nothing is to be done."""
+    session_id: str
+    """What the client resumes."""
+    how: Literal["memory", "full", "partial", "micro", "none"]
+    """memory: by the notes of the session.  full: by a summary.  partial: by a summary of one part.  micro: by tool
+    results that give way.  none: nothing is to be done, `reason` says why."""
+    summarizer: str
+    tokens_before: int
+    tokens_after: int
+    stages: list[StageReport]
+    loss: Loss
+    restored: list[str]
+    """What the model gets again: files by their path, as they are on disk now; plan, skills and the like by name."""
+    verdicts: tuple[str, ...] = ()
+    """What rewriting the prompt cache costs and what sending less saves, in words."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know: another summariser took over, a hook failed."""
+    usage: Spent = Spent()
+    """All zeros where no model was asked."""
+    changed: bool
+    reason: str
+
+
+@dataclass
+class Asked:
+    """The summariser, and what it said: when rows are written meanwhile, they are kept behind the same summary."""
+
+    summarizer: Summarizer
+    new_id: str = ""
+    """The session that the first attempt was to write."""
+    gone: tuple[str, ...] = ()
+    """The messages that it took out."""
+    request: SummaryRequest | None = None
+    summary: Summary | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the summariser."""
+        return self.summarizer.name
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        """The summary; the same where the same is asked again."""
+        if self.summary is None or self.request != request:
+            self.summary, self.request = self.summarizer.summarize(request), request
+        return self.summary
+
+
+@dataclass(frozen=True)
+class Job:
+    """An open session to compact, and all that was chosen about it."""
+
+    session: Session
+    asked: Asked
+    options: Options
+    target: Target
+    settings: StageSettings = NO_SETTINGS
+    budget: ToolBudgetSettings | None = None
+    hooks: Hooks = NO_HOOKS
+
+    @cached_property
+    def model(self) -> Model:
+        """The model of the session."""
+        return model_of(self.session, self.settings.models_file)
+
+    @cached_property
+    def size(self) -> ContextSize:
+        """The size of the context before."""
+        return size_of(self.session, self.model)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The sizes at which something happens."""
+        return levels(self.model, window_of(self.session, self.model, self.settings.window_tokens))
+
+    @property
+    def about(self) -> About:
+        """What hooks are told."""
+        return About(self.session.file.id, str(self.session.path), self.session.cwd)
+
+    def measure(self, messages: Sequence[Message]) -> list[int]:
+        """Tokens of each of some new messages, as the old ones were measured."""
+        return list(measure_like(items_of(messages), self.model, self.size).item_tokens)
+
+    def unchanged(self, reason: str) -> CompactResult:
+        """What there is where nothing is to be done: the source, as it is."""
+        session, total = self.session, self.size.total_tokens
+        return CompactResult(
+            source=session.ref,
+            output=str(session.path),
+            session_id=session.file.id,
+            how="none",
+            summarizer="",
+            tokens_before=total,
+            tokens_after=total,
+            stages=[],
+            loss=Loss(kept=len(session.messages), reachable=0, gone=0),
+            restored=[],
+            changed=False,
+            reason=reason,
+        )
+
+
+def spent(usage: Usage) -> Spent:
+    """The usage of a summary, as results state it."""
+    return Spent(
+        input_tokens=usage.input_tokens,
+        cache_creation_tokens=usage.cache_creation_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        output_tokens=usage.output_tokens,
+    )

@@ -1,0 +1,237 @@
+"""Compact one session by a summary: choose what goes, have it summarised, store it, write what stays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from core.compaction.cut import Cut
+from core.compaction.full import Plan, choose, plan, text_message
+from core.compaction.state import NO_STATE, State, state_of
+from core.context.rounds import cut_points, in_thinking_loop
+from core.service.job import CompactResult, Job, spent
+from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
+from core.transcript.formats.summarised import is_settled, with_head
+from core.transcript.materialize import Compacted, derived_id
+from core.transcript.note import note_of
+from core.transcript.records import Record
+
+_TITLE_PREFIX = "compacted: "
+
+
+def full(job: Job) -> CompactResult:
+    """By a summary of all but the tail; raises as `core.compaction.full.plan` and as writing does."""
+    if reason := done_before(job):
+        return job.unchanged(reason)
+    return _carried_out(_Task(job, "full"))
+
+
+def partial(job: Job) -> CompactResult:
+    """By a summary of what is before one message, or from it on; raises as `full`, and IdNotFound."""
+    return _carried_out(_Task(job, "partial"))
+
+
+def done_before(job: Job) -> str:
+    """Why there is nothing to do, if this is what a compaction left, and it was asked to keep no more than now."""
+    session, keep_tokens = job.session, job.options.keep_tokens
+    if session.conversation:
+        settled = is_settled(session.conversation.active, keep_tokens)
+    else:
+        note = note_of(*session.claude) if session.claude else None
+        leaf = session.claude[1].leaf if session.claude else None
+        settled = bool(note and leaf and leaf.uuid == note.leaf_uuid and note.keep_tokens <= keep_tokens)
+    return "nothing was added since the last compaction" if settled else ""
+
+
+def _carried_out(task: _Task) -> CompactResult:
+    if earlier := task.operation.written:
+        return task.written_before(earlier)
+    planned = task.planned()
+    with task.operation.pending() as reason:
+        if not reason:
+            task.write(planned)
+    remarks = () if reason else task.job.hooks.post_compact(task.job.about, planned.summary.text).remarks
+    return task.result(planned, reason, remarks)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One compaction: of what, and where it goes."""
+
+    job: Job
+    how: str
+
+    @cached_property
+    def cut(self) -> Cut:
+        """What goes: what went in an attempt before, if that is there still and may be cut out."""
+        job, messages = self.job, self.job.session.messages
+        cut = self._earlier_cut() or choose(messages, job.size.item_tokens, job.options)
+        job.asked.gone = tuple(m.uuid for m in messages[cut.start : cut.end])
+        return cut
+
+    def _earlier_cut(self) -> Cut | None:
+        messages, gone, options = self.job.session.messages, self.job.asked.gone, self.job.options
+        uuids = [m.uuid for m in messages]
+        if not gone or gone[0] not in uuids or in_thinking_loop(messages):
+            return None
+        start = uuids.index(gone[0])
+        end = start + len(gone)
+        if tuple(uuids[start:end]) != gone or end not in cut_points(messages):
+            return None
+        return Cut(start, end, "up_to" if options.up_to else "from" if options.since else "")
+
+    @cached_property
+    def operation(self) -> Operation:
+        """The same for the same compaction of the same history."""
+        job, options, limits = self.job, self.job.options, self.job.options.restore
+        if job.asked.new_id:
+            return Operation(job.session, job.target, job.asked.new_id)
+        sizes = (options.keep_tokens, options.summary_chars, limits.files, limits.file_tokens, limits.total_tokens)
+        part = [f"{self.cut.direction} {self._at}"] if self.how == "partial" else []
+        made = Operation.of(job.session, job.target, job.asked.name, *map(str, sizes), options.instructions, *part)
+        job.asked.new_id = made.new_id
+        return made
+
+    @property
+    def _at(self) -> str:
+        """The message that a partial compaction was cut at."""
+        at = self.cut.end if self.cut.direction == "up_to" else self.cut.start
+        return self.job.session.messages[at].uuid
+
+    @property
+    def page(self) -> str:
+        """The name of the compaction's page in the store."""
+        return self.operation.new_id[:8]
+
+    @cached_property
+    def state(self) -> State:
+        """What the session was in the middle of."""
+        claude = self.job.session.claude
+        return state_of(*claude, self.job.session.messages) if claude else NO_STATE
+
+    def planned(self) -> Plan:
+        """What would be done; raises as `core.compaction.full.plan`."""
+        job, session, operation = self.job, self.job.session, self.operation
+        history = operation.output if job.target.in_place else operation.store.page(self.page)
+        return plan(
+            session.messages,
+            job.size.item_tokens,
+            job.size.overhead_tokens,
+            job.measure,
+            job.asked,
+            job.options,
+            session.cwd,
+            str(history),
+            cut=self.cut,
+            state=self.state,
+            hooks=job.hooks,
+            about=job.about,
+        )
+
+    def write(self, planned: Plan) -> None:
+        """Stores what goes, then writes what stays: a body is on disk before anything leans on it.
+
+        In place, what goes is in the transcript already.
+        """
+        operation, session = self.operation, self.job.session
+        if not self.job.target.in_place:
+            header = f"What a compaction took out of session {session.file.id}"
+            operation.store.archive(self.page, planned.gone, header)
+        operation.write(self._record(planned), self._content(planned))
+
+    def _record(self, planned: Plan) -> Record:
+        operation = self.operation
+        return Record(
+            op="compact",
+            id=derived_id("record", operation.new_id, str(planned.tokens_before), str(operation.source.size)),
+            session_id=operation.new_id,
+            source=operation.source,
+            summarizer=planned.summary.summarizer,
+            tokens_before=planned.tokens_before,
+            tokens_after=planned.tokens_after,
+        )
+
+    def _content(self, planned: Plan) -> bytes:
+        """What is written, but for the record."""
+        if self.job.session.claude:
+            return self.operation.rows(self._compacted(planned))
+        summary = planned.summary.text
+        if not self.job.target.markdown:
+            summary = with_head(summary, self.job.options.keep_tokens, planned.kept)
+        front = [text_message("summary", summary)]
+        front += [text_message("meta", r.text) for r in planned.restored]
+        return self.operation.document([*planned.head, *front, *planned.kept])
+
+    def _compacted(self, planned: Plan) -> Compacted:
+        head, session = len(planned.head), self.job.session
+        return Compacted(
+            session_id=self.operation.new_id,
+            summary=planned.summary.text,
+            kept=(*planned.head, *planned.kept),
+            prompt_tokens=planned.prompt_tokens,
+            tokens_before=planned.tokens_before,
+            tokens_after=planned.tokens_after,
+            summary_at=head,
+            gone=frozenset(uuid for message in planned.gone for uuid in message.uuids),
+            direction=self.cut.direction,
+            restored=[r.text for r in planned.restored],
+            title=_TITLE_PREFIX + session.title.removeprefix(_TITLE_PREFIX),
+            permission_mode=self.state.permission_mode,
+            changed_from=head,
+            in_place=self.job.target.in_place,
+            keep_tokens=self._kept_tokens(planned),
+            overhead_tokens=planned.overhead_tokens,
+        )
+
+    def _kept_tokens(self, planned: Plan) -> int:
+        """What the next compaction is told that was kept: as much as was asked for, or what a part left."""
+        if not self.cut.direction:
+            return self.job.options.keep_tokens
+        front = len(planned.head)
+        return sum(planned.sizes_tokens[:front]) + sum(planned.sizes_tokens[front + 1 + len(planned.restored) :])
+
+    def result(self, planned: Plan, reason: str, remarks: tuple[str, ...] = ()) -> CompactResult:
+        """What the plan comes to; `reason`: why it was not carried out."""
+        kept = len(planned.head) + len(planned.kept)
+        return self._result(
+            summarizer=planned.summary.summarizer,
+            tokens_before=planned.tokens_before,
+            tokens_after=planned.tokens_after,
+            loss=Loss(kept=kept, reachable=len(planned.gone), gone=0),
+            reason=reason,
+        ).model_copy(
+            update={
+                "restored": [r.path for r in planned.restored if r.has_content],
+                "remarks": (*planned.remarks, *remarks),
+                "usage": spent(planned.summary.usage),
+            }
+        )
+
+    def written_before(self, record: Record) -> CompactResult:
+        """What was written before; nobody is asked for a summary again."""
+        count = self.cut.end - self.cut.start
+        return self._result(
+            summarizer=record.summarizer,
+            tokens_before=record.tokens_before,
+            tokens_after=record.tokens_after,
+            loss=Loss(kept=len(self.job.session.messages) - count, reachable=count, gone=0),
+            reason=WRITTEN_BEFORE,
+        )
+
+    def _result(self, summarizer: str, tokens_before: int, tokens_after: int, loss: Loss, reason: str) -> CompactResult:
+        return CompactResult.model_validate(
+            {
+                "source": self.job.session.ref,
+                "output": str(self.operation.output),
+                "session_id": self.operation.new_id,
+                "how": self.how,
+                "summarizer": summarizer,
+                "tokens_before": tokens_before,
+                "tokens_after": tokens_after,
+                "stages": [StageReport(stage=self.how, tokens_freed=tokens_before - tokens_after)],
+                "loss": loss,
+                "restored": [],
+                "changed": not reason,
+                "reason": reason,
+            }
+        )
