@@ -7,16 +7,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from core.api.endpoint import ApiError
 from core.compaction.claims import Claim, blanked, unmarked
 from core.compaction.ledger import mended
 from core.compaction.needs import Need
 from core.compaction.precision import precision
 from core.compaction.recall import Recall
 from core.compaction.source import Source, nowhere
-from core.api.endpoint import ApiError
 from core.errors import CompactionError, SummaryRejected
 from core.facts.text import one_line, squeezed
 from core.model import Message
+from core.redact.text import redact
 from core.summarizers.answer import CALL_SYNTAX
 from core.summarizers.base import Summary, SummaryRequest, growth_chars, room_tokens
 from core.summarizers.extractive.sections import LEDGER, SECTIONS, split_ledger
@@ -185,4 +186,4 @@ def evidence(faults: Sequence[Claim], source: Source) -> str:
         if len(line) + 1 <= room and squeezed(line) not in chosen:
             chosen[squeezed(line)] = (n, line)
             room -= len(line) + 1
-    return "\n".join(line for _, line in sorted(chosen.values()))
+    return redact("\n".join(line for _, line in sorted(chosen.values())))[0]

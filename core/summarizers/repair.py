@@ -37,7 +37,8 @@ class Repairer(Protocol):
     def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
         """The bodies of the sections that are written anew, by heading.
 
-        One call of a model at most.  Raises `CompactionError` when it gives none, `ApiError` when there is no answer.  `evidence` holds lines of the conversation, at most `EVIDENCE_CHARS` of them.
+        One call of a model at most; `evidence` holds lines of the conversation, at most `EVIDENCE_CHARS` of them.
+        Raises `CompactionError` when it gives no section, `ApiError` when there is no answer.
         """
 
 
