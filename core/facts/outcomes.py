@@ -25,6 +25,8 @@ class Failure:
 
     call: Call
     between: Sequence[Call] | None
+    mended: Call | None = None
+    """The run of the same call that worked."""
 
 
 def failures(calls: Sequence[Call]) -> Iterator[Failure]:
@@ -33,7 +35,10 @@ def failures(calls: Sequence[Call]) -> Iterator[Failure]:
         for n, following in zip(places, [*places[1:], -1], strict=True):
             if not is_error(calls[n]) or (following >= 0 and is_error(calls[following])):
                 continue
-            yield Failure(calls[n], calls[n + 1 : following] if following >= 0 else None)
+            if following < 0:
+                yield Failure(calls[n], None)
+            else:
+                yield Failure(calls[n], calls[n + 1 : following], calls[following])
 
 
 def working(calls: Sequence[Call]) -> list[Call]:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.facts.outcomes import error_line, exit_code, failures, normal, outcome, working
+from core.facts.outcomes import Failure, error_line, exit_code, failures, normal, outcome, working
 from core.facts.scan import Call, Conversation
 from core.facts.text import code, cut
 from core.summarizers.extractive.items import Item
 
-_OPEN = "not mended yet"
+OPEN = "not mended yet"
+"""How the text about a failure ends that nothing has mended so far."""
 COMMAND_CHARS = 120
 ERROR_CHARS = 240
 
@@ -32,26 +33,37 @@ def commands(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
 
 def errors(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
     """Each failed call with its error line and what came before it worked, if it did; an open one counts most."""
-    worked = {_failed_head(call) for call in working(talk.calls)}
+    worked = {failed_head(call) for call in working(talk.calls)}
     out = [_mended(item, worked) for item in earlier]
     for failure in failures(talk.calls):
-        call = failure.call
-        fix = _OPEN if failure.between is None else _fix(failure.between)
-        text = f"{_failed_head(call)}{code(error_line(call, ERROR_CHARS))} -> {fix}"
-        out.append(Item(text, talk.recency(call.at) + (2.0 if failure.between is None else 1.0), call.at))
+        rank = talk.recency(failure.call.at) + (2.0 if failure.between is None else 1.0)
+        out.append(Item(failed(failure), rank, failure.call.at))
     return sorted(out, key=lambda i: i.at)
 
 
-def _failed_head(call: Call) -> str:
+def failed(failure: Failure) -> str:
+    """A failure in words: what failed, the line that says why, and what mended it."""
+    call = failure.call
+    fix = OPEN if failure.between is None else _fix(failure.between)
+    return f"{failed_head(call)}{code(error_line(call, ERROR_CHARS))} -> {fix}"
+
+
+def failed_head(call: Call) -> str:
+    """How the text about a failure of this call begins."""
     return f"{code(cut(normal(call.command) or f'{call.name} {call.path}'.strip(), 80))} failed: "
 
 
 def _mended(item: Item, worked: set[str]) -> Item:
     """An open failure of an earlier summary, closed if its command has worked since."""
     head = item.text.partition("failed: ")[0] + "failed: "
-    if item.text.endswith(_OPEN) and head in worked:
-        return Item(item.text.removesuffix(_OPEN) + "worked later", 1.0, item.at)
-    return Item(item.text, 2.0 if item.text.endswith(_OPEN) else 1.0, item.at)
+    if item.text.endswith(OPEN) and head in worked:
+        return Item(worked_later(item.text), 1.0, item.at)
+    return Item(item.text, 2.0 if item.text.endswith(OPEN) else 1.0, item.at)
+
+
+def worked_later(text: str) -> str:
+    """The text about an open failure, once the same call has worked."""
+    return text.removesuffix(OPEN) + "worked later"
 
 
 def _fix(between: Sequence[Call]) -> str:
