@@ -256,8 +256,10 @@ class Conversation:
     def _proposal(self) -> str:
         """The proposal to snip that is due, "" for none."""
         stage = next((s for s in self.work.settings.stages if isinstance(s, Snip)), None)
+        if stage is None or not self.work.settings.nudges:
+            return ""
         scene = self.work.scene()
-        found = nudge(stage, scene) if self.work.settings.nudges and stage else None
+        found = nudge(stage, scene)
         if found is None:
             return ""
         self.work.decide(scene, found.plan)
@@ -275,6 +277,6 @@ class Conversation:
         return event
 
     def _warn(self, size: ContextSize) -> None:
-        view = self.work.scene(size).view().messages
+        view = self.work.scene().view().messages
         parts = largest(view, size.item_tokens)
         self._warnings.append(warning(size.total_tokens, self.work.levels, parts))

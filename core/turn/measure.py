@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.context.projection import Projected, project
+from core.context.projection import Projected, State, project
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.ledger import ContextSize, LedgerItem, measure, measure_like
 from core.context.tokens.models import Model
@@ -15,15 +15,25 @@ from core.stages.base import Scene
 from core.transcript.outline import BlockOutline, outline_blocks
 from core.turn.state import Charged, TurnState
 
-_MOST_KNOWN = 50_000
-"""Blocks whose outlines are remembered."""
+_MOST_BLOCKS, _MOST_VIEWS = 50_000, 8
+"""How many outlines and projections are remembered."""
 
 
-class Outlines:
-    """The outlines of blocks that do not change, each made once."""
+class Memo:
+    """What was made once of messages that do not change: the outlines of their blocks, their projections."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Block, tuple[BlockOutline, ...]]] = {}
+        self._views: dict[tuple[int, int], tuple[Sequence[Message], State, Projected]] = {}
+
+    def view(self, messages: Sequence[Message], state: State) -> Projected:
+        """What the model sees of messages in a state."""
+        key = id(messages), id(state)
+        if key not in self._views:
+            while len(self._views) >= _MOST_VIEWS:
+                del self._views[next(iter(self._views))]
+            self._views[key] = messages, state, project(messages, state)  # both stay alive: no other has their id
+        return self._views[key][2]
 
     def of(self, blocks: Sequence[Block]) -> tuple[BlockOutline, ...]:
         """The outlines of some blocks, in their order."""
@@ -46,7 +56,7 @@ class Outlines:
         found = self._known.get(id(block))
         if found is not None and found[0] is block:
             return found[1]
-        if len(self._known) >= _MOST_KNOWN:
+        if len(self._known) >= _MOST_BLOCKS:
             self._known.clear()
         outlines = outline_blocks([block])
         self._known[id(block)] = block, outlines
@@ -61,28 +71,28 @@ class Ruler:
     overhead_tokens: int
     """System prompt and tools."""
     calibration: Calibration = PRIOR
-    outlines: Outlines = field(default_factory=Outlines)
+    memo: Memo = field(default_factory=Memo)
 
     def size(self, state: TurnState) -> ContextSize:
         """The next request: exact up to the last response, estimated behind it and where something changed since."""
-        now = project(state.messages, state.decisions).messages
+        now = self.memo.view(state.messages, state.decisions).messages
         if state.charged is None:
             reference = ContextSize(0, "estimate", 0, 0, self.overhead_tokens, (), self.calibration)
-            return measure_like(self.outlines.items(now), self.model, reference)
-        before = project(state.charged.messages, state.charged.decisions).messages
+            return measure_like(self.memo.items(now), self.model, reference)
+        before = self.memo.view(state.charged.messages, state.charged.decisions).messages
         if now[: len(before)] == before:
-            return measure(self.outlines.items(now, state.stale), self.model, self.overhead_tokens)
+            return measure(self.memo.items(now, state.stale), self.model, self.overhead_tokens)
         return self._changed(state.charged, before, now)
 
     def _changed(self, charged: Charged, before: Sequence[Message], now: Sequence[Message]) -> ContextSize:
         """The size after something went: what stays keeps its size, what is new is estimated in the same proportion."""
-        known = measure(self.outlines.items(before, charged.stale), self.model, self.overhead_tokens)
+        known = measure(self.memo.items(before, charged.stale), self.model, self.overhead_tokens)
         old = {m.uuid: (m, n) for m, n in zip(before, known.item_tokens, strict=True)}
-        estimates = measure_like(self.outlines.items(before), self.model, known).item_tokens
+        estimates = measure_like(self.memo.items(before), self.model, known).item_tokens
         ratio = sum(known.item_tokens) / max(1, sum(estimates))
         tokens: list[int] = []
         tail_tokens = 0
-        new = measure_like(self.outlines.items(now), self.model, known).item_tokens
+        new = measure_like(self.memo.items(now), self.model, known).item_tokens
         for message, estimate in zip(now, new, strict=True):
             same, exact = old.get(message.uuid, (None, 0))
             tokens.append(exact if same == message else round(estimate * ratio))
@@ -106,30 +116,26 @@ class Ruler:
             store_folder,
             now,
             threshold_tokens,
-            outlines=self.outlines,
+            memo=self.memo,
             estimator=Estimator(self.model, size.calibration),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scene(Scene):
-    """A scene that remembers outlines, and what the model sees in each state."""
+    """A scene that remembers what was made of its messages."""
 
-    outlines: Outlines
+    memo: Memo
     estimator: Estimator
-    seen: dict[tuple[int, int], tuple[Scene, Projected]] = field(default_factory=dict)
 
     def view(self) -> Projected:
         """As `Scene.view`, made once for the same messages in the same state."""
-        key = id(self.messages), id(self.state)
-        if key not in self.seen:
-            self.seen[key] = self, project(self.messages, self.state)  # the scene keeps both alive
-        return self.seen[key][1]
+        return self.memo.view(self.messages, self.state)
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
         """As `Scene.tokens`."""
-        return [round(self.estimator.tokens(self.outlines.of(m.content))) for m in messages]
+        return [round(self.estimator.tokens(self.memo.of(m.content))) for m in messages]
 
     def block_tokens(self, blocks: Sequence[Block]) -> int:
         """As `Scene.block_tokens`."""
-        return round(self.estimator.tokens(self.outlines.of(blocks)))
+        return round(self.estimator.tokens(self.memo.of(blocks)))

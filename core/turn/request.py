@@ -37,6 +37,8 @@ class RequestOptions:
     """The same for the conversation; not longer than the former."""
     edits: Form = "content"
     """How the endpoint is told of results that the server deletes; with "content" it is not."""
+    tool_choice: Block | None = None
+    """The `tool_choice` parameter; it goes along with tools only."""
     thinking: Block | None = None
     """The `thinking` parameter; with it, old thinking is cleared once the cache is cold (not with "content")."""
     system_messages: bool = True
@@ -62,6 +64,8 @@ def build(
     if blocks := [_text(system)] if isinstance(system, str) and system else [*system]:
         body["system"] = _marked_last([b for b in blocks if isinstance(b, dict)], how.fixed_life)
     body["messages"] = _marked_messages(messages, how.message_life)
+    if how.tool_choice is not None and tools:
+        body["tool_choice"] = how.tool_choice
     if how.thinking is not None:
         body["thinking"] = how.thinking
     if edits := _context_edits(scene, how):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import cast
 
 from core.compaction.full import Measure, Options, Plan, plan, text_message
 from core.compaction.restore import RestoreLimits
@@ -33,7 +34,7 @@ from core.transcript.store import Store
 from core.turn.autocompact import is_worth_it
 from core.turn.events import Compacted, Decided, How, Row, Trigger
 from core.turn.journal import Journal
-from core.turn.measure import Outlines, Ruler
+from core.turn.measure import Memo, Ruler
 from core.turn.request import RequestOptions, build
 from core.turn.state import TurnState
 
@@ -83,7 +84,9 @@ class Work:
     clock: Callable[[], datetime] | None = None
     cleanup: Callable[[], None] = lambda: None
     """Called after each compaction: whoever keeps something for a session finds it out anew."""
-    outlines: Outlines = field(default_factory=Outlines)
+    memo: Memo = field(default_factory=Memo)
+    _sized: list[object] = field(default_factory=list, init=False, repr=False)
+    """The newest state that was measured, and its size."""
 
     @property
     def state(self) -> TurnState:
@@ -112,19 +115,24 @@ class Work:
 
     def size(self) -> ContextSize:
         """The size of the next request."""
-        settings = self.settings
-        return Ruler(settings.model, settings.overhead_tokens, settings.calibration, self.outlines).size(self.state)
+        state = self.state
+        if not self._sized or self._sized[0] is not state:
+            self._sized[:] = [state, self._ruler.size(state)]
+        return cast(ContextSize, self._sized[1])
 
-    def scene(self, size: ContextSize | None = None) -> Scene:
+    def scene(self) -> Scene:
         """What stages look at."""
-        ruler = Ruler(self.settings.model, self.settings.overhead_tokens, self.settings.calibration, self.outlines)
-        size = size or self.size()
-        return ruler.scene(self.state, size, self.levels.auto_threshold, str(self.store.folder), self.now)
+        threshold_tokens = self.levels.auto_threshold
+        return self._ruler.scene(self.state, self.size(), threshold_tokens, str(self.store.folder), self.now)
+
+    @property
+    def _ruler(self) -> Ruler:
+        settings = self.settings
+        return Ruler(settings.model, settings.overhead_tokens, settings.calibration, self.memo)
 
     def body(self) -> dict[str, JSON]:
         """The next request; what was decided is in it, the pipeline is not run."""
-        settings, state = self.settings, self.state
-        scene = Scene(state.messages, settings.model, state.decisions, now=self.now)
+        settings, scene = self.settings, self.scene()
         if settings.nudges:
             scene = _tagged(scene)
         how = replace(settings.request, max_tokens=self.max_tokens)
@@ -150,10 +158,10 @@ class Work:
         StorageError: then nothing was changed.
         """
         size = self.size()
-        messages = self.scene(size).view().messages
+        messages = self.scene().view().messages
 
         def measure(new: Sequence[Message]) -> list[int]:
-            return [*measure_like(self.outlines.items(new), self.settings.model, size).item_tokens]
+            return [*measure_like(self.memo.items(new), self.settings.model, size).item_tokens]
 
         by_notes = self._by_memory(memory, messages, size, measure)
         page = self.journal.new_id("page")[:8]
