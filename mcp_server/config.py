@@ -11,10 +11,15 @@ from typing import Any, TypeAlias
 
 from mcp.server.mcpserver import Context
 
+from core.compaction.full import Options
+from core.compaction.hooks import CommandHooks
+from core.compaction.restore import RestoreLimits
 from core.service.find import Caller
 from core.service.operation import Target
 from core.service.stages import StageSettings
 from core.settings import Settings
+from core.stages.tool_budget import ToolBudgetSettings
+from core.summarizers.base import room_chars
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,31 @@ class Config:
         settings = self.settings
         now = datetime.fromtimestamp(self.clock(), UTC)
         return StageSettings(settings.models_file, settings.window_tokens, now)
+
+    @property
+    def budget(self) -> ToolBudgetSettings:
+        """What tool results may take."""
+        return ToolBudgetSettings(self.settings.result_chars, self.settings.results_chars, self.settings.preview_bytes)
+
+    @property
+    def hooks(self) -> CommandHooks:
+        """What the user has run around a compaction."""
+        return CommandHooks(self.settings.pre_compact, self.settings.session_start, self.settings.post_compact)
+
+    def options(
+        self, instructions: str, keep_tokens: int | None, in_place: bool, up_to: str = "", since: str = ""
+    ) -> Options:
+        """What a compaction keeps, and how large it may be."""
+        settings = self.settings
+        limits = RestoreLimits(
+            settings.restore_files,
+            settings.restore_file_tokens,
+            settings.restore_total_tokens,
+            home=self.home,
+            plans=settings.claude_dir / "plans",
+        )
+        keep = settings.keep_tokens if keep_tokens is None else keep_tokens
+        return Options(keep, room_chars(settings.summary_tokens), instructions, limits, in_place, up_to, since)
 
     def target(self, in_place: bool, dry_run: bool, out_dir: Path | None = None) -> Target:
         """Where an operation goes."""

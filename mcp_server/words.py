@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from core.context.tokens.words import tokens
-from core.service.compact import CompactResult
 from core.service.context import ContextReport
 from core.service.history import SearchResult
+from core.service.job import CompactResult
 from core.service.pages import OutputPage
 from core.service.session import CLAUDE_CODE
 from core.service.sessions import SessionLine, SessionList

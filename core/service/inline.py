@@ -13,7 +13,7 @@ import msgspec
 
 from core.errors import UnknownFormat
 from core.model import JSON
-from core.service.compact import CompactResult
+from core.service.job import CompactResult
 from core.service.session import opened
 from core.service.view import view
 from core.transcript.projects import SessionFile, session_file
