@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from core.facts.cues import keys
+from core.facts.names import Names
 from core.facts.scan import Conversation, scan
 from core.facts.text import SUMMARY_CHARS, cut, one_line
 from core.summarizers.base import Summary, SummaryRequest, growth_chars
@@ -66,7 +67,7 @@ def drafted(request: SummaryRequest) -> Draft:
     budget = max(0, request.budget_chars)
     if summaries:
         budget = min(budget, growth_chars(summaries))
-    _recall_names(talk, earlier)
+    recall_names(talk.names, (item.text for item in earlier.of("names")))
     sections, replaced = _sections(talk, earlier, request, budget)
     return Draft(talk, earlier, sections, replaced, budget)
 
@@ -94,15 +95,15 @@ def _sections(
     return sections, said.replaced
 
 
-def _recall_names(talk: Conversation, earlier: Earlier) -> None:
-    """The names index of an earlier summary counts as used once, longest ago."""
-    for item in earlier.of("names"):
-        kind, _, names = item.text.partition(": ")
-        for name in names.split(", " if kind == "paths" else " "):
+def recall_names(names: Names, lines: Iterable[str]) -> None:
+    """The lines of an earlier names index: each name counts as used once, longest ago."""
+    for line in lines:
+        kind, _, listed = line.partition(": ")
+        for name in listed.split(", " if kind == "paths" else " "):
             if kind == "paths":
-                talk.names.add_path(name, 0.0)
+                names.add_path(name, 0.0)
             else:
-                talk.names.add(name, 0.0, own=True)
+                names.add(name, 0.0, own=True)
 
 
 def _header(request: SummaryRequest, messages: int, left_out: int, small: bool, budget: int) -> str:
