@@ -65,6 +65,8 @@ def print_window(report: ContextReport) -> None:
     of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%})"
     ui.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
     ui.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+    for warning in report.warnings:
+        ui.echo(f"warning: {warning}")
 
 
 def _print_parts(report: ContextReport) -> None:

@@ -14,6 +14,7 @@ from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
 from core.context.tokens.window import State, levels
+from core.service.automatic import warnings_of
 from core.service.session import Result, Session, SessionRef, model_of, window_of
 from core.transcript.entries import Entry
 from core.transcript.outline import BlockOutline
@@ -85,6 +86,8 @@ class ContextReport(Result):
     """Those in the part of the file that was read: of a large file, the last one."""
     next_request_usd: dict[str, float | None]
     """What the next request costs for the context alone, with a warm and with a cold cache; None: price unknown."""
+    warnings: list[str]
+    """What a person should know: that compacting does not help any more, and what fills the context."""
 
 
 def context_report(
@@ -108,6 +111,7 @@ def context_report(
             "warm": next_request_cost(size.total_tokens, model, warm=True),
             "cold": next_request_cost(size.total_tokens, model, warm=False),
         },
+        warnings=[*warnings_of(session)],
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def pairs_are_sound(body: Mapping[str, Any]) -> None:
     """What the API demands: roles alternate, each call is answered in the next message, nothing else is."""
     messages = body["messages"]
     assert messages[0]["role"] == "user"
-    assert all(a["role"] != b["role"] for a, b in zip(messages, messages[1:], strict=False))
+    assert all(a["role"] != b["role"] for a, b in pairwise(messages))
     open_calls: list[str] = []
     for message in messages:
         assert message["content"]

@@ -1,0 +1,21 @@
+"""What stands against compacting a session automatically; a person who asks for it is never refused."""
+
+from __future__ import annotations
+
+from core.redact.text import redact
+from core.service.session import Session
+from core.transcript.chain import load
+from core.turn.thrash import may_thrash, thrash
+
+
+def warnings_of(session: Session) -> tuple[str, ...]:
+    """What a person should know before the next automatic compaction: that the context fills up soon after each."""
+    if session.claude is None:
+        return ()
+    log, chain = session.claude
+    found = thrash(log, chain)
+    if found is None and not log.whole and may_thrash(chain):
+        whole, its_chain = load(log.path, whole=True)
+        with whole:
+            found = thrash(whole, its_chain)
+    return (redact(str(found))[0],) if found else ()
