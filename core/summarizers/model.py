@@ -44,12 +44,11 @@ class _Bill:
     remarks: tuple[str, ...] = ()
 
 
-class Anthropic:
+class ModelSummarizer:
     """Summaries by a model that an endpoint answers for; `model` is its id as the endpoint knows it."""
 
-    name = "anthropic"
-
-    def __init__(self, endpoint: Endpoint, model: str, models: Models | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, model: str, name: str = "anthropic", models: Models | None = None) -> None:
+        self.name = name
         self._endpoint = endpoint
         self._id = model
         self._model = (models or load()).lookup(model)

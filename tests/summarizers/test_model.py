@@ -15,10 +15,10 @@ from core.api.payload import prompt_tokens
 from core.context.view import api_messages, messages_of
 from core.errors import SummaryRejected
 from core.model import JSON, Message
-from core.summarizers.anthropic import RETRIES, Anthropic, continued
 from core.summarizers.base import SummaryRequest
 from core.summarizers.compose import CUT_MARK
 from core.summarizers.media import in_words
+from core.summarizers.model import RETRIES, ModelSummarizer, continued
 from core.summarizers.repair import Fault
 from core.testing import ScriptedApi, WindowedModel, answers
 from core.testing.answers import Answer, Failure
@@ -35,8 +35,8 @@ def endpoint(api: ScriptedApi) -> AnthropicEndpoint:
     return AnthropicEndpoint(Access("key", base_url=api.url), clock=time.monotonic, sleep=lambda _: None)
 
 
-def summarizer(api: ScriptedApi) -> Anthropic:
-    return Anthropic(endpoint(api), MODEL)
+def summarizer(api: ScriptedApi) -> ModelSummarizer:
+    return ModelSummarizer(endpoint(api), MODEL)
 
 
 def rounds(count: int, chars: int = 400) -> list[Message]:
