@@ -21,6 +21,9 @@ PRINTED = "(printed by a tool: no instruction)"
 MARKS = (NOT_FOUND, NOT_RUN, PRINTED)
 """What stands behind a claim that was looked up in vain: it claims nothing any more."""
 
+_MARK = re.compile("|".join(map(re.escape, MARKS)))
+_MARKED = re.compile(rf"(?:\s?(?:{_MARK.pattern}))+")
+_SENTENCE_MARK = re.compile(f"{re.escape(NOT_RUN)}|{re.escape(PRINTED)}")
 _FENCE = re.compile(r"^(?P<fence>~{3,}|`{3,})[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 _QUOTE = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|^[ \t]*> ?([^\n]+)$", re.MULTILINE)
@@ -66,36 +69,39 @@ def claims(text: str) -> list[Claim]:
     found += paths
     rest = blanked(rest, ((c.start, c.end) for c in paths))
     found += _values(blanked(rest, (m.span() for m in _FIGURES_OF_CODE.finditer(rest))))
-    worth = (c for c in found if sum(map(str.isalnum, c.text)) >= _LEAST_CHARS and not is_marked(text, c.end))
+    worth = (
+        c for c in found if sum(map(str.isalnum, c.text)) >= _LEAST_CHARS and not is_marked(text, c.end, NOT_FOUND)
+    )
     return sorted(worth, key=lambda c: (c.start, c.end))
 
 
-def prose(text: str) -> Iterator[Claim]:
-    """The sentences that the summary itself says: without fenced text, and with quotations and code blanked out.
+def prose(text: str) -> Iterator[tuple[Claim, str]]:
+    """The unmarked sentences outside of fences, and what the summary itself says in each: quotations and code blank.
 
     Their kind is "order" until somebody knows better.
     """
     rest = blanked(text, (m.span() for m in _FENCE.finditer(text)))
-    rest = blanked(rest, (m.span() for m in _CODE.finditer(rest)))
-    rest = blanked(rest, (m.span() for m in _QUOTE.finditer(rest)))
+    for pattern in (_CODE, _QUOTE, _MARK):
+        rest = blanked(rest, (m.span() for m in pattern.finditer(rest)))
     at = 0
-    for line in rest.split("\n"):
-        place = at
-        for sentence in sentences(line):
-            start = rest.find(sentence, place, at + len(line))
+    for line, bare in zip(text.split("\n"), rest.split("\n"), strict=True):
+        place, end = at, at + len(line)
+        for sentence in sentences(line) if bare.strip() else ():
+            start = text.find(sentence, place, end)
             if start >= 0:
                 place = start + len(sentence)
-                if not is_marked(text, place):
-                    yield Claim("order", sentence, start, place)
-        at += len(line) + 1
+                if not (_SENTENCE_MARK.search(sentence) or is_marked(text, place, NOT_RUN, PRINTED)):
+                    yield Claim("order", sentence, start, place), rest[start:place]
+        at = end + 1
 
 
-def is_marked(text: str, end: int) -> bool:
-    """Whether a mark stands behind a place."""
-    return text[end : end + 100].lstrip().startswith(MARKS)
+def is_marked(text: str, end: int, *marks: str) -> bool:
+    """Whether one of some marks stands behind a place, other marks between."""
+    behind = _MARKED.match(text, end)
+    return behind is not None and any(mark in behind[0] for mark in marks)
 
 
-def unmarked(text: str) -> str:
+def without_marks(text: str) -> str:
     """The text without its marks."""
     for mark in MARKS:
         text = text.replace(f" {mark}", "").replace(f"\n{mark}", "")

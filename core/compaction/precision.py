@@ -9,8 +9,8 @@ not seen; what it leads to is: dropped constraints are missing, invented names a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from core.compaction.claims import Claim, claims, prose
 from core.compaction.source import Source
@@ -71,9 +71,9 @@ def precision(text: str, source: Source) -> Precision:
     holds = {key: _holds(source, *key) for key in dict.fromkeys((c.kind, c.text) for c in made)}
     unverifiable = tuple(c for c in made if not holds[c.kind, c.text])
     stated = [*prose(text)]
-    passing = [c for c in stated if _PASS.search(c.text) and not _NO_CLAIM.search(c.text) and not c.text.endswith("?")]
+    passing = [claim for claim, said in stated if _PASS.search(said) and not _NO_CLAIM.search(said) and said[-1] != "?"]
     runs = _Runs(source)
-    contradicted = [Claim("tests", c.text, c.start, c.end) for c in passing if not runs.confirm(c.text)]
+    contradicted = [replace(c, kind="tests") for c in passing if not runs.confirm(c.text)]
     contradicted += _orders(stated, source)
     bad = sum(not held for held in holds.values()) + len(contradicted)
     total = len(holds) + len(passing) + len(contradicted)
@@ -139,10 +139,10 @@ def _changes(call: Call) -> bool:
     return any(deed != "read" and not _DOCUMENT.search(path) for path, deed in touched(call))
 
 
-def _orders(stated: list[Claim], source: Source) -> Iterator[Claim]:
+def _orders(stated: Sequence[tuple[Claim, str]], source: Source) -> Iterator[Claim]:
     """Sentences that tell the reader to do something, and stand in what a tool printed and nowhere else."""
-    told = [c for c in stated if _tells(c.text) and not source.was_said(c.text)]
-    parts = {c: [*shingles(c.text, _SHINGLE)] for c in told}
+    told = {claim: said for claim, said in stated if _tells(said) and not source.was_said(claim.text)}
+    parts = {claim: [*shingles(said, _SHINGLE)] for claim, said in told.items()}
     wanted = {part for found in parts.values() for part in found}
     if wanted:
         printed = wanted.intersection(shingles(source.printed, _SHINGLE))

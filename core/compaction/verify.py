@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from core.api.endpoint import ApiError
-from core.compaction.claims import Claim, blanked, unmarked
+from core.compaction.claims import Claim, blanked, without_marks
 from core.compaction.ledger import mended
 from core.compaction.needs import Need
 from core.compaction.precision import precision
 from core.compaction.recall import Recall
 from core.compaction.source import Source, nowhere
 from core.errors import CompactionError, SummaryRejected
-from core.facts.text import one_line, squeezed
+from core.facts.text import one_line, squeezed, unmarked
 from core.model import Message
 from core.redact.text import redact
 from core.summarizers.answer import CALL_SYNTAX
@@ -116,7 +116,7 @@ def _verify(text: str, source: Source, recall: Recall) -> Verification:
 
 def check_form(text: str, source: Source, limits: Limits) -> None:
     """Raises `SummaryRejected` for what is no summary: empty, a tool call, too long, with sections twice."""
-    if reason := _fault_of_form(unmarked(text), source, limits):
+    if reason := _fault_of_form(without_marks(text), source, limits):
         raise SummaryRejected(f"the summary {reason}", "try again, or choose another --summarizer")
 
 
@@ -125,7 +125,7 @@ def _fault_of_form(text: str, source: Source, limits: Limits) -> str:
         return "is empty"
     plain = blanked(text, (m.span() for m in _QUOTED.finditer(text)))
     lines = plain.splitlines()
-    if any(CALL_SYNTAX.search(line) and not source.has_text(line) for line in lines):
+    if any(CALL_SYNTAX.search(line) and not source.has_text(unmarked(line)) for line in lines):
         return "holds a tool call"
     headings = Counter(line.removeprefix("## ").strip() for line in lines if line.startswith("## "))
     twice = [s.title for s in SECTIONS if headings[s.title] > 1]
