@@ -13,6 +13,7 @@
      |   +- WriteFailed          nothing was written; the old file is as it was
      |   +- Locked               another process holds the lock
      |   +- Changed              the file changed while it was worked on
+     +- NothingNoted         the model said nothing that the notes can be changed by; they are as they were
      +- ContextFull           no room for another request, and nothing may be compacted
      +- CompactionError       no usable result; nothing was changed
          +- NothingToCompact
@@ -81,6 +82,10 @@ class Changed(StorageError):
 
 class ContextFull(FoldmarkError):
     """There is no room for another request, and nothing may be compacted."""
+
+
+class NothingNoted(FoldmarkError):
+    """The model said nothing that the notes can be changed by; they are as they were."""
 
 
 class CompactionError(FoldmarkError):
