@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -23,6 +24,8 @@ NeedKind: TypeAlias = Literal[
 ]
 HEAD_CHARS, TAIL_CHARS = 1_800, 600
 """Of a long request: what a summary keeps of any message, at least."""
+LEDGER_CHARS = 6_000
+"""About 2,000 tokens, a fourth of what a summary gets by default."""
 _TEXT_CHARS, _COMMAND_CHARS, _ERROR_CHARS = 400, 120, 160
 
 
@@ -112,3 +115,18 @@ def ledger_line(need: Need) -> str:
             return f"- ({need.kind}) {code(need.text)}: edited"
         case _:
             return f"- ({need.kind}) {code(need.text)}"
+
+
+def ledger_lines(needs: Sequence[Need]) -> list[str]:
+    """As many lines as there is room for, the first ones first, and how many more of what there are."""
+    out: list[str] = []
+    more: Counter[str] = Counter()
+    room = LEDGER_CHARS
+    for need in needs:
+        line = ledger_line(need)
+        if len(line) + 1 <= room:
+            out.append(line)
+            room -= len(line) + 1
+        else:
+            more[need.kind] += 1
+    return out + [f"- ({kind}) {count} more: see the transcript" for kind, count in more.items()]
