@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 _TOOL_WORDS = {
     "foldmark sessions": "list_sessions",
     "foldmark search": "search_session",
-    "foldmark output SESSION": "search_session",
+    "foldmark output SESSION lists the ids": "search_session finds ids",
     "foldmark output": "read_persisted_output",
     "foldmark undo": "undo",
     "(without --in-place)": "(without in_place)",

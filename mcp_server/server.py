@@ -29,9 +29,9 @@ INSTRUCTIONS = (
 """The first 512 characters are what every host passes on."""
 
 
-def make_server(config: Config) -> MCPServer[Config]:
+def make_server(config: Config, watch: Watch | None = None) -> MCPServer[Config]:
     """A server that answers for one user of this machine; how it is reached is up to whoever runs it."""
-    watch = Watch(config)
+    watch = watch or Watch(config)
 
     @asynccontextmanager
     async def lifespan(_server: MCPServer[Config]) -> AsyncIterator[Config]:

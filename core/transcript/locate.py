@@ -53,7 +53,7 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
     if name == LATEST:
         return _latest(claude_dir, folder)
     path = folder / name
-    is_path = len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json"))
+    is_path = len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
     # A bare word may be a title as well as a file of the folder: one that is out of reach is not looked at.
     is_within = inside is None or _leads_into(path, inside)
     if is_path and not is_within:

@@ -180,7 +180,7 @@ def test_with_roots_paths_lead_into_them_or_into_the_projects(home: Home, roots:
 
 
 @pytest.mark.parametrize(
-    "name", ["b.jsonl", "in/../b.jsonl", "in/way-out.jsonl", "gone.jsonl", "in/..", "..", "in/\0.jsonl"]
+    "name", ["b.jsonl", "in/../b.jsonl", "in/way-out.jsonl", "gone.jsonl", "in/..", "..", ".", "in/\0.jsonl"]
 )
 def test_what_lies_outside_the_roots_is_refused_whether_it_is_there_or_not(
     home: Home, tmp_path: Path, roots: list[Path], name: str

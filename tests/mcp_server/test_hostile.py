@@ -1,0 +1,103 @@
+"""What a hostile or confused caller may try: refused with a message that helps, nothing read, nothing written."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.testing import SESSION_ID, Transcript
+from tests.mcp_server.desk import Desk, text_of
+from tests.mcp_server.test_writing import state_of
+
+MARK = "marmalade of another user"
+TOOLS: list[tuple[str, dict[str, Any]]] = [
+    ("context_status", {}),
+    ("search_session", {"text": "marmalade"}),
+    ("read_persisted_output", {"id": "toolu_99999999_0001"}),
+    ("snip_range", {"from_id": "a", "to_id": "b", "confirmed": True, "in_place": True}),
+    ("compact_session", {"summary": "x", "confirmed": True, "in_place": True}),
+    ("undo", {"confirmed": True}),
+    ("session_memory_update", {"operations": [{"op": "add", "section": "tasks", "text": "x"}]}),
+]
+
+
+@pytest.fixture
+def elsewhere(desk: Desk, tmp_path: Path) -> Path:
+    """Another user's session, and links to it from within the roots."""
+    other = Transcript("99999999-1111-4111-8111-111111111111").prompt(MARK).use("Read", MARK)
+    path = other.write(tmp_path / "other" / "projects" / "-home" / "99999999-1111-4111-8111-111111111111.jsonl")
+    (desk.session.parent / "99999999-1111-4111-8111-111111111111.jsonl").symlink_to(path)
+    desk.config.inline_dir.mkdir(parents=True)
+    (desk.config.inline_dir / "way-out").symlink_to(path.parent)
+    return path
+
+
+@pytest.mark.parametrize(("tool", "arguments"), TOOLS, ids=[name for name, _ in TOOLS])
+async def test_another_users_session_cannot_be_reached_by_any_tool(
+    desk: Desk, elsewhere: Path, tool: str, arguments: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    before = state_of(desk.config.folder)
+    names = [
+        str(elsewhere),
+        f"../other/projects/-home/{elsewhere.name}",
+        f"{desk.session.parent}/../../../other/projects/-home/{elsewhere.name}",
+        elsewhere.stem,
+        str(desk.session.parent / elsewhere.name),
+        str(desk.config.inline_dir / "way-out" / elsewhere.name),
+        "/etc/passwd",
+        f"{elsewhere}\0.jsonl",
+        "C:\\Windows\\win.ini",
+        "~/.ssh/id_rsa",
+        "file:///etc/passwd",
+        "/proc/self/environ",
+        "",
+        ".",
+        "*",
+        "\ud800",
+    ]
+    async with desk.client() as client:
+        for name in names:
+            answer = await client.call_tool(tool, {**arguments, "session": name})
+
+            assert answer.is_error, name
+            text = text_of(answer)
+            assert MARK not in text
+            assert any(hint in text for hint in ("allowed_roots", "list_sessions", "name a session", "valid string")), (
+                name,
+                text,
+            )
+
+    assert state_of(desk.config.folder) == before
+    assert MARK not in caplog.text
+
+
+@pytest.mark.parametrize(("tool", "arguments"), TOOLS, ids=[name for name, _ in TOOLS])
+async def test_ten_megabytes_are_refused_wherever_they_stand(
+    desk: Desk, mode: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    huge = "x" * 10_000_000
+    before = state_of(desk.config.folder)
+    async with desk.client(mode) as client:
+        for name in ("session", *(key for key, value in arguments.items() if isinstance(value, str)), huge):
+            answer = await client.call_tool(tool, {"session": SESSION_ID, **arguments, name: huge})
+
+            assert answer.is_error
+            assert len(text_of(answer)) < 1_000
+
+    assert state_of(desk.config.folder) == before
+
+
+async def test_logs_hold_nothing_of_a_conversation(desk: Desk, mode: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "mcp_server")
+    async with desk.client(mode) as client:
+        for tool, arguments in TOOLS[:3]:
+            await client.call_tool(tool, {**arguments, "session": SESSION_ID})
+        await client.call_tool("context_status", {"session": "marmalade"})
+        await client.call_tool("context_status", {"session": "marmalade", "what": "marmalade"})
+
+    shown = [record for record in caplog.records if record.levelno >= logging.WARNING or "mcp_server" in record.name]
+    assert all("marmalade" not in record.getMessage() for record in shown)
