@@ -18,6 +18,7 @@
      +- CompactionError       no usable result; nothing was changed
          +- NothingToCompact
          +- SummaryRejected
+         +- SummaryPending
          +- NoUsableMemory       the notes of the session cannot stand for what would go
 
 A message says what happened; `hint` says what to do next.
@@ -102,3 +103,7 @@ class SummaryRejected(CompactionError):
 
 class NoUsableMemory(CompactionError):
     """The notes of the session cannot stand for what would go; the message says why."""
+
+
+class SummaryPending(CompactionError):
+    """The summary has been, or will be, asked for and is not there yet: nothing takes over, it will come."""
