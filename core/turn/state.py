@@ -107,10 +107,10 @@ class Draft:
                 self._max_tokens = most
             case Climbed(rung=rung):
                 self._rungs |= {rung}
-            case Failed() | Refilled() | Paused() | Acted():
-                self._about_auto(event)
             case Recovered():
-                pass
+                pass  # the events before it say what it did
+            case _:
+                self._about_auto(event)
 
     def state(self) -> TurnState:
         """The state so far."""
@@ -161,7 +161,7 @@ class Draft:
                 self._auto = self._auto.refilled()
             case Paused(tokens=tokens):
                 self._auto = self._auto.paused(tokens)
-            case Acted():
+            case _:
                 self._auto = AutoState()
 
     def _spend(self, usage: Usage | None) -> None:
