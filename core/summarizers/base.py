@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from core.model import JSON, Message, Usage
+from core.model import JSON, Block, Message, Usage
 
 DEFAULT_BUDGET_CHARS = 24_000
 """About 6,000 tokens: with a tail of 20,000 it leaves 14 % of a context of 180,000.  On real sessions 12,000 tokens
@@ -65,6 +65,8 @@ class Summary:
     """What the model was paid for, all calls together."""
     remarks: tuple[str, ...] = ()
     """What a person should know: another summariser took over, the text was cut, the input was."""
+    block: Block | None = None
+    """The API's own block, signed, where it wrote the text: first in the messages of later requests, as it is."""
 
 
 class Summarizer(Protocol):
@@ -77,5 +79,6 @@ class Summarizer(Protocol):
     def summarize(self, request: SummaryRequest) -> Summary:
         """The summary, at most `budget_chars` long.
 
-        Raises `CompactionError` when there is none; the offline summariser always has one.
+        Raises `CompactionError` when there is none, and `ApiError` where the model cannot be asked; the offline
+        summariser always has one.
         """

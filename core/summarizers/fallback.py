@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.api.endpoint import ApiError
-from core.errors import CompactionError
+from core.errors import CompactionError, SummaryPending
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
-
-
-class SummaryPending(CompactionError):
-    """The summary was asked for and is not there yet: nothing takes over, it will come."""
 
 
 class Fallback:

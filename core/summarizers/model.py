@@ -143,6 +143,13 @@ class ModelSummarizer:
         return reply
 
 
+def left_out_remarks(quoted: Quotation) -> tuple[str, ...]:
+    """What a person should know of the rounds that were not sent."""
+    if not quoted.left_out:
+        return ()
+    return (f"{quoted.left_out} of {len(quoted.parts)} rounds were too much for the model, which did not see them",)
+
+
 def continued(body: Mapping[str, JSON], text: str) -> dict[str, JSON]:
     """A request with one more text of the user at its end; all before it stays as it is, byte for byte."""
     messages = body.get("messages")

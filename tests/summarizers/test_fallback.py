@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import pytest
 
 from core.api.endpoint import ApiError
-from core.errors import CompactionError, SummaryRejected
+from core.errors import CompactionError, SummaryPending, SummaryRejected
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
-from core.summarizers.fallback import Fallback, SummaryPending
+from core.summarizers.fallback import Fallback
 from core.summarizers.given import Given
 from tests.summarizers.build import answer, done, said
 
