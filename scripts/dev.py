@@ -4,6 +4,7 @@
     python3 scripts/dev.py demo     compact the bundled session, offline, and show what happened
     python3 scripts/dev.py test     run the tests (some minutes; names of files run those alone)
     python3 scripts/dev.py check    formatting, lint, types
+    python3 scripts/dev.py docs     build the documentation into build/site; a broken link fails
 
 Only the first run installs anything.  Runs with any Python 3 far enough to say which one is needed.
 """
@@ -27,7 +28,7 @@ NEEDED = (3, 11)
 
 def main(args: list[str]) -> int:
     """Run one of the tasks; further arguments go to the tool behind it."""
-    tasks = {"demo": demo, "test": test, "check": check}
+    tasks = {"demo": demo, "test": test, "check": check, "docs": docs}
     if not args or args[0] not in tasks:
         print(__doc__)
         return 2
@@ -72,6 +73,13 @@ def check(_args: list[str]) -> int:
         if code := subprocess.call([str(PYTHON), "-m", *tool]):
             return code
     return 0
+
+
+def docs(_args: list[str]) -> int:
+    """Build the documentation."""
+    prepare("[dev]")
+    command = [str(PYTHON), "-m", "mkdocs", "build", "--quiet", "--strict", "-f", "scripts/mkdocs.yml"]
+    return subprocess.call(command, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
 
 
 def prepare(extra: str) -> None:
