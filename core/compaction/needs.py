@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 
 from core.compaction.source import Source
 from core.facts.changes import touched
-from core.facts.cues import keys
 from core.facts.git import branch_and_commit
 from core.facts.outcomes import error_line, failures, normal
 from core.facts.statements import statements
@@ -74,7 +73,7 @@ def _constraints(source: Source, earlier: Earlier) -> Iterator[Need]:
     latest = {one_line(text).lower(): n for n, (text, at, _) in enumerate(stated) if n not in gone}
     for n in latest.values():
         text, at, ident = stated[n]
-        if at < len(source.request.messages) and len(keys(text)) > 1:
+        if at < len(source.request.messages):
             yield Need("constraint", text, id=ident)
 
 

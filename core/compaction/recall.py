@@ -24,6 +24,8 @@ _NEGATIVE = re.compile(
     r"|n['’]t\b|不|禁|нельзя|никогда",
     re.IGNORECASE,
 )
+_MODAL = keys("never always must should only please ensure avoid keep don't prefer instead cannot make sure")
+"""They make a rule, and do not tell one from another."""
 _DONE = re.compile(r"\[[xX]\]|[✅✓✔]|\((?:completed|done|finished|closed)\)|~~")
 _COMMAND_CHARS, _ERROR_CHARS = 60, 80
 """So much of the beginning of a command and of its error line tells it from others."""
@@ -99,7 +101,7 @@ class _Place:
         exact = [value for kind in _EXACT for value in values.get(kind, ())]
         negative = bool(_NEGATIVE.search(constraint))
         return any(
-            all(value in line.lower() for value in exact) and (not negative or _NEGATIVE.search(line))
+            all(_holds(line.lower(), value) for value in exact) and (not negative or _NEGATIVE.search(line))
             for line in self._alike(constraint)
         )
 
@@ -110,7 +112,7 @@ class _Place:
 
     def _alike(self, text: str) -> list[str]:
         """The lines that hold most of the words of a text."""
-        words = keys(text)
+        words = keys(text) - _MODAL or keys(text)
         counts = Counter(n for key in words for n in self._lines_of[key])
         return [self._lines[n] for n, count in counts.items() if count >= _OVERLAP * len(words)]
 
@@ -122,3 +124,7 @@ class _Place:
             if end and sum(f.replace("\\", "/").endswith(end) for f in files) <= 1:
                 return re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w/])", text) is not None
         return path in self._text
+
+
+def _holds(line: str, value: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", line) is not None

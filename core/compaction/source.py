@@ -71,7 +71,9 @@ class Source:
         """Whether a path, or a longer one that ends with it, occurs; or a folder and a file that make it up."""
         plain = path.replace("\\", "/").rstrip("/").removeprefix("~/").removeprefix("./")
         alike = self._by_name[plain.rpartition("/")[2]]
-        if any(known == plain or known.endswith("/" + plain) for known in alike) or self._stands_in(path):
+        if any(known == plain or known.endswith(f"/{plain}") or known[1:] == f":{plain}" for known in alike):
+            return True
+        if self._stands_in(path):
             return True
         return any(self._made_of(plain, known) for known in alike) or self.on_disk(path)
 
@@ -104,11 +106,11 @@ class Source:
 
     def _made_of(self, path: str, known: str) -> bool:
         folder = path.removesuffix("/" + known)
-        return folder != path and (folder == self.request.cwd.rstrip("/") or f"{folder}/" in self._text)
+        return folder != path and (folder == self.request.cwd.rstrip("/") or self._stands_in(folder))
 
     def _stands_in(self, path: str) -> bool:
         return any(
-            not (before.isalnum() or (before and before in _PATH_CHARS)) and not after.isalnum()
+            not (before.isalnum() or (before and before in _PATH_CHARS)) and not (after.isalnum() or after == "_")
             for before, after in _around(self._text, path)
         )
 

@@ -261,7 +261,7 @@ def test_what_is_quoted_is_no_call_and_no_section() -> None:
     person = said("What does <invoke name='x'> mean?")
     text = "- What does <invoke name='x'> mean?\n~~~\n## Open tasks\n## Open tasks\n~~~\n`<invoke name='y'>`"
 
-    assert text.split("~~~")[0] in mended(text, (*work(), person))[0]
+    assert text.partition("~~~")[0] in mended(text, (*work(), person))[0]
 
 
 def test_tokens_are_those_of_the_whole_and_of_the_ledger() -> None:
