@@ -48,7 +48,7 @@ class Recall:
     def share(self, missing: Sequence[Need]) -> float:
         """The part of what must be known that is there; nine of ten constraints are as good as all."""
         lost, all_ = (Counter(need.kind for need in found) for found in (missing, self.needs))
-        if lost["constraint"] <= (1 - _CONSTRAINTS_SHARE) * all_["constraint"]:
+        if all_["constraint"] - lost["constraint"] >= _CONSTRAINTS_SHARE * all_["constraint"]:
             del lost["constraint"]
         return 1 - lost.total() / len(self.needs) if self.needs else 1.0
 
