@@ -21,6 +21,8 @@ ENV_PREFIX = "FOLDMARK_"
 DEFAULT = "default"
 COMMANDS = ("pre_compact", "session_start", "post_compact")
 """Settings that hold shell commands."""
+_NOT_OF_PROJECTS = ("claude_dir", "allowed_roots", "summarizer", "claude_program", *COMMANDS)
+"""Whoever wrote a project must not open folders of its reader, send what is in them away, or run commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,9 @@ def _nearest(folder: Path, home: Path) -> Path | None:
 
 
 def _project(path: Path) -> dict[str, Value]:
-    """A project's file comes with the project, from others: it must not open folders of its reader, or run commands."""
+    """A project's file comes with the project, from others: see `_NOT_OF_PROJECTS`."""
     values = _toml(path)
-    for key in ("claude_dir", "allowed_roots", *COMMANDS):
+    for key in _NOT_OF_PROJECTS:
         if key in values:
             raise SettingsError(
                 f"{path}: {key} cannot be set by a project", f"set {ENV_PREFIX}{key.upper()}, or the user's {FILE_NAME}"

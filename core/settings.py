@@ -54,7 +54,14 @@ class Settings(BaseSettings):
     """The most that all tool results of one message may take together."""
     preview_bytes: int = Field(default=2_000, ge=0)
     """What stays visible of a tool result that was stored."""
-    summarizer: Literal["auto", "extractive"] = "auto"
+    summarizer: Literal["auto", "extractive", "anthropic", "claude", "api"] = "extractive"
+    """Who writes summaries: nothing leaves the machine unless that was asked for."""
+    summary_model: str = ""
+    """The id of the model that writes them; the cheapest one where there is none."""
+    api_deadline_s: int = Field(default=600, ge=1)
+    """What one call of a model may take, all tries and waits together: what the vendor's own client gives it."""
+    claude_program: str = "claude"
+    """The name or the path of the program that is asked by the summariser `claude`."""
     pre_compact: tuple[str, ...] = ()
     """Shell commands that may add to the instructions of a compaction, or forbid it."""
     session_start: tuple[str, ...] = ()
@@ -141,6 +148,8 @@ def _allowed(key: str) -> str:
         return "a list of shell commands"
     if key in ("claude_dir", "models_file"):
         return "a path"
+    if field.annotation is str:
+        return "a text"
     bounds = {type(rule).__name__: rule for rule in field.metadata}
     lowest, highest = getattr(bounds.get("Ge"), "ge", 0), getattr(bounds.get("Le"), "le", None)
     return f"a whole number from {lowest:,} " + (f"to {highest:,}" if highest else "up")

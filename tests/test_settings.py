@@ -37,7 +37,7 @@ def test_defaults_hold_when_nothing_is_set(folders: Folders) -> None:
     settings = folders.load()
 
     assert settings.claude_dir == folders.home / ".claude"
-    assert (settings.keep_tokens, settings.summarizer, settings.window_tokens) == (20_000, "auto", None)
+    assert (settings.keep_tokens, settings.summarizer, settings.window_tokens) == (20_000, "extractive", None)
     assert settings.origin("keep_tokens") == settings.origin("claude_dir") == "default"
 
 
@@ -116,8 +116,8 @@ def test_a_variable_holds_several_folders_like_the_systems_path(folders: Folders
     assert settings.allowed_roots == (Path("/a"), Path("/b"))
 
 
-@pytest.mark.parametrize("key", ["claude_dir", "allowed_roots"])
-def test_a_project_cannot_open_its_readers_folders(folders: Folders, key: str) -> None:
+@pytest.mark.parametrize("key", ["claude_dir", "allowed_roots", "summarizer", "claude_program"])
+def test_a_project_cannot_open_folders_send_them_away_or_run_programs(folders: Folders, key: str) -> None:
     (folders.project / "foldmark.toml").write_text(f"{key} = '/etc'", encoding="utf-8")
 
     with pytest.raises(SettingsError) as caught:
@@ -133,8 +133,8 @@ def test_a_project_cannot_open_its_readers_folders(folders: Folders, key: str) -
         ("keep_tokens = 'many'", "a whole number from 0 up"),
         ("summary_tokens = 20000", "a whole number from 3,000 to 12,000"),
         ("window_tokens = 8000", "a whole number from 40,000 up"),
-        ("summarizer = 'magic'", "auto, extractive"),
         ("models_file = 3", "a path"),
+        ("summary_model = 3", "a text"),
     ],
 )
 def test_a_bad_value_names_file_key_and_what_is_allowed(folders: Folders, line: str, allowed: str) -> None:
@@ -149,13 +149,20 @@ def test_a_bad_value_names_file_key_and_what_is_allowed(folders: Folders, line: 
     assert caught.value.hint == f"allowed: {allowed}"
 
 
-def test_a_bad_list_of_folders_is_refused(folders: Folders) -> None:
-    (folders.user / "foldmark.toml").write_text("allowed_roots = 3", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("allowed_roots = 3", "a list of folders"),
+        ("summarizer = 'magic'", "auto, extractive, anthropic, claude, api"),
+    ],
+)
+def test_a_bad_value_of_the_user_is_refused_too(folders: Folders, line: str, allowed: str) -> None:
+    (folders.user / "foldmark.toml").write_text(line, encoding="utf-8")
 
     with pytest.raises(SettingsError) as caught:
         folders.load()
 
-    assert caught.value.hint == "allowed: a list of folders"
+    assert caught.value.hint == f"allowed: {allowed}"
 
 
 def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> None:

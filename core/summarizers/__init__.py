@@ -1,31 +1,117 @@
-"""The summarisers, by name: a new one is one file and one line here."""
+"""The summarisers, by name: a new one is one file and one line here.
+
+Whoever wants a model hands in what that needs (`Resources`); without it, `auto` is the offline summariser.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from core.api.endpoint import ApiError, Endpoint, Reply
+from core.context.tokens.models import Models
 from core.errors import SettingsError
+from core.model import JSON
 from core.summarizers.base import Summarizer
 
 AUTO = "auto"
+SUMMARY_MODEL = "claude-haiku-5-5"
+"""The cheapest that there is, with a window that holds any session: a summary of 100,000 tokens costs about a cent."""
+PROGRAM_MODEL = "haiku"
+"""What the program calls its cheapest, whoever provides it."""
 
 
-def _extractive() -> Summarizer:
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What summarisers that ask a model need, each made only when it is used.
+
+    `endpoint` is None without a key, `program` where there is no `claude` program; `model` is the id for both ("":
+    their cheapest).  With `fallback` the offline summariser takes over from one that fails for good.
+    """
+
+    endpoint: Callable[[], Endpoint] | None = None
+    program: Callable[[], Endpoint] | None = None
+    model: str = ""
+    fallback: bool = True
+    models: Models | None = None
+
+
+def _extractive(_: Resources) -> Summarizer:
     from core.summarizers.extractive import Extractive
 
     return Extractive()
 
 
-SUMMARIZERS: dict[str, Callable[[], Summarizer]] = {"extractive": _extractive}
+def _anthropic(resources: Resources) -> Summarizer:
+    from core.summarizers.model import ModelSummarizer
+
+    endpoint = _made(resources.endpoint, "there is no key for the model API", "set ANTHROPIC_API_KEY")
+    return ModelSummarizer(endpoint, resources.model or SUMMARY_MODEL, "anthropic", resources.models)
+
+
+def _claude(resources: Resources) -> Summarizer:
+    from core.summarizers.model import ModelSummarizer
+
+    endpoint = _made(resources.program, "there is no claude program", "install Claude Code (claude_program names it)")
+    return ModelSummarizer(endpoint, resources.model or PROGRAM_MODEL, "claude", resources.models)
+
+
+def _api(resources: Resources) -> Summarizer:
+    from core.summarizers.api_compaction import ApiCompaction
+
+    endpoint = _made(resources.endpoint, "there is no key for the model API", "set ANTHROPIC_API_KEY")
+    return ApiCompaction(endpoint, resources.model or SUMMARY_MODEL, resources.models)
+
+
+SUMMARIZERS: dict[str, Callable[[Resources], Summarizer]] = {
+    "extractive": _extractive,
+    "anthropic": _anthropic,
+    "claude": _claude,
+    "api": _api,
+}
 """Name -> how to make one; what a summariser imports is paid for by those who use it."""
 
 
-def make(name: str) -> Summarizer:
-    """The summariser of a name; `auto` is the best there is without a key: the extractive one.
+def make(name: str, resources: Resources | None = None) -> Summarizer:
+    """The summariser of a name; `auto` is the best there is: a model by a key, or by the program, else by rule.
 
-    Raises `SettingsError` for any other name.
+    The summary says which it was.  Raises `SettingsError` for any other name.
     """
-    maker = SUMMARIZERS.get("extractive" if name == AUTO else name)
+    given = resources or Resources()
+    chosen = _best(given) if name == AUTO else name
+    maker = SUMMARIZERS.get(chosen)
     if maker is None:
         raise SettingsError(f"there is no summariser {name!r}", f"known: {', '.join((AUTO, *SUMMARIZERS))}")
-    return maker()
+    return maker(given) if chosen == "extractive" else rescued(maker(given), given)
+
+
+def rescued(summarizer: Summarizer, resources: Resources) -> Summarizer:
+    """The summariser with the offline one behind it, unless that is not wanted."""
+    if not resources.fallback:
+        return summarizer
+    from core.summarizers.fallback import Fallback
+
+    return Fallback(summarizer, _extractive(resources))
+
+
+def _best(resources: Resources) -> str:
+    if resources.endpoint is not None:
+        return "anthropic"
+    return "claude" if resources.program is not None else "extractive"
+
+
+def _made(factory: Callable[[], Endpoint] | None, missing: str, hint: str) -> Endpoint:
+    return factory() if factory is not None else _Missing(missing, hint)
+
+
+class _Missing:
+    """An endpoint that is not there: it fails when it is asked, so that another summariser can take over."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        self._message, self._hint = message, hint
+
+    def send(self, body: Mapping[str, JSON], on_text: Callable[[str], None] | None = None) -> Reply:
+        raise ApiError("auth", self._message, self._hint)
+
+    def count(self, body: Mapping[str, JSON]) -> int:
+        raise ApiError("auth", self._message, self._hint)

@@ -1,0 +1,75 @@
+"""What summarisers that ask a model need, found in the environment and the settings of this process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.api.anthropic import AnthropicEndpoint
+    from core.api.program import ClaudeProgram
+    from core.settings import Settings
+    from core.summarizers import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where models are asked, as plain data: it goes to other processes, which make their own connections."""
+
+    model: str
+    deadline_s: int
+    models_file: Path | None
+    claude_program: str
+    env: Mapping[str, str]
+
+    def endpoint(self) -> AnthropicEndpoint:
+        """The Messages API, with the key or token of the environment."""
+        from core.api import anthropic
+        from core.api.patience import Patience
+
+        access = anthropic.Access(
+            self.env.get("ANTHROPIC_API_KEY", ""),
+            self.env.get("ANTHROPIC_AUTH_TOKEN", ""),
+            self.env.get("ANTHROPIC_BASE_URL") or anthropic.BASE_URL,
+        )
+        patience = Patience(self.deadline_s)
+        return anthropic.AnthropicEndpoint(access, clock=time.monotonic, sleep=time.sleep, patience=patience)
+
+    def program(self) -> ClaudeProgram:
+        """The `claude` program."""
+        from core.api.patience import Patience
+        from core.api.program import ClaudeProgram, Program, small_environment
+
+        program = Program(self.claude_program, small_environment(self.env))
+        return ClaudeProgram(program, clock=time.monotonic, sleep=time.sleep, patience=Patience(self.deadline_s))
+
+    def resources(self, fallback: bool = True) -> Resources:
+        """What there is of all this."""
+        from core.context.tokens.models import load
+        from core.summarizers import Resources
+
+        has_key = bool(self.env.get("ANTHROPIC_API_KEY") or self.env.get("ANTHROPIC_AUTH_TOKEN"))
+        return Resources(
+            self.endpoint if has_key else None,
+            self.program if self.claude_program else None,
+            self.model,
+            fallback,
+            load(self.models_file),
+        )
+
+
+def access(settings: Settings, model: str | None = None) -> Access:
+    """The models that this process can ask; `model` in place of the one of the settings."""
+    program = shutil.which(settings.claude_program) or ""
+    return Access(
+        model or settings.summary_model,
+        settings.api_deadline_s,
+        settings.models_file,
+        program,
+        dict(os.environ),
+    )

@@ -1,0 +1,69 @@
+"""Which summariser a name stands for, with and without what it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.api.endpoint import ApiError, Endpoint
+from core.errors import SettingsError
+from core.summarizers import AUTO, SUMMARIZERS, SUMMARY_MODEL, Resources, make
+from core.summarizers.base import SummaryRequest
+from core.summarizers.fallback import Fallback
+from core.testing import ScriptedApi, answers
+from tests.summarizers.build import answer, said
+from tests.summarizers.test_model import endpoint
+
+REQUEST = SummaryRequest([said("Fix it."), answer("Done.")])
+GOOD = "<summary>It is fixed.</summary>"
+
+
+def never() -> Endpoint:
+    raise AssertionError("nobody asked for it")
+
+
+@pytest.mark.parametrize("name", SUMMARIZERS)
+def test_a_summariser_has_the_name_it_is_known_by(name: str) -> None:
+    assert make(name).name == name
+
+
+def test_auto_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ScriptedApi([]) as api:
+        there = lambda: endpoint(api)  # noqa: E731
+
+        assert make(AUTO).name == "extractive"
+        assert make(AUTO, Resources(program=there)).name == "claude"
+        assert make(AUTO, Resources(there, program=never)).name == "anthropic"
+
+
+def test_another_name_is_an_error() -> None:
+    with pytest.raises(SettingsError) as caught:
+        make("nobody")
+
+    assert "anthropic" in caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["anthropic", "claude", "api"])
+def test_without_what_it_needs_the_offline_one_takes_over(name: str) -> None:
+    summary = make(name).summarize(REQUEST)
+
+    assert summary.summarizer == "extractive"
+    assert f"{name} failed (there is no" in summary.remarks[0]
+
+
+@pytest.mark.parametrize("name", ["anthropic", "claude", "api"])
+def test_without_a_fallback_that_is_an_error(name: str) -> None:
+    summarizer = make(name, Resources(fallback=False))
+
+    assert not isinstance(summarizer, Fallback)
+    with pytest.raises(ApiError) as caught:
+        summarizer.summarize(REQUEST)
+    assert caught.value.kind == "auth"
+    assert caught.value.hint
+
+
+def test_the_model_is_the_cheapest_unless_another_is_named() -> None:
+    with ScriptedApi([answers.text(GOOD)] * 2) as api:
+        make("anthropic", Resources(lambda: endpoint(api))).summarize(REQUEST)
+        make("anthropic", Resources(lambda: endpoint(api), model="claude-opus-5")).summarize(REQUEST)
+
+    assert [body["model"] for body in api.bodies] == [SUMMARY_MODEL, "claude-opus-5"]
