@@ -85,10 +85,8 @@ def _tool(tool: Tool) -> str:
     given = _table("argument", tool.input_schema)
     back = _table("key", tool.output_schema) if tool.output_schema else []
     answer = ["## What comes back", "", *back, ""] if back else []
-    return "\n".join(
-        [f"# {tool.name}", "", _HEAD, "", tool.description or "", "", f"It {said}.", "", "## Arguments", "", *given, ""]
-        + answer
-    )
+    head = [f"# {tool.name}", "", _HEAD, "", tool.description or "", "", f"It {said}.", ""]
+    return "\n".join([*head, "## Arguments", "", *given, "", *answer])
 
 
 def _table(head: str, schema: Mapping[str, Any]) -> list[str]:

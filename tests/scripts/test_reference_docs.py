@@ -1,0 +1,14 @@
+"""docs/commands/ and docs/tools/: they say what the code does."""
+
+from __future__ import annotations
+
+from scripts import reference_docs
+
+
+def test_the_pages_are_what_the_script_writes() -> None:
+    written = reference_docs.pages()
+    there = {path for folder in ("commands", "tools") for path in (reference_docs.DOCS / folder).glob("*.md")}
+
+    assert there == {*written}, "run scripts/reference_docs.py"
+    changed = [path.name for path, text in written.items() if path.read_text(encoding="utf-8") != text]
+    assert changed == [], "run scripts/reference_docs.py"

@@ -1,0 +1,74 @@
+"""Every command in the documentation is one that works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from cli.main import foldmark, run
+
+ROOT = Path(__file__).parents[1]
+WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "mcp_server").rglob("*.md"))]
+"""What people wrote; the pages of single commands and tools are made from the code."""
+SESSION_ID = "6f0d4a52-1f0e-4e0b-9a35-3d0f6a1c7b11"
+SHELLS = ("", "sh", "console")
+WAITS = {"serve", "hook", "ask"}
+"""Commands that wait for somebody, or for a model: only their arguments are looked at."""
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    for path in WRITTEN:
+        if path.parent.name in ("commands", "tools", "decisions") and path.is_relative_to(ROOT / "docs"):
+            continue
+        language: str | None = None  # of the block that a line is in
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith("```"):
+                language = None if language is not None else line[3:]
+            text = line.removeprefix("$ ").split("  #")[0].strip()
+            if language in SHELLS and re.match(r"foldmark( |\Z)", text):
+                yield str(path.relative_to(ROOT)), text
+
+
+FOUND = [*dict.fromkeys(commands())]
+
+
+@pytest.fixture
+def project(scratch_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder with the sample session, and the folder that it was held in."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    home = scratch_home / ".claude" / "projects" / re.sub(r"[^A-Za-z0-9]", "-", str(folder))
+    home.mkdir(parents=True)
+    shutil.copy(ROOT / "examples" / "session.jsonl", home / f"{SESSION_ID}.jsonl")
+    shutil.copy(ROOT / "examples" / "session.jsonl", folder / "session.jsonl")
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.parametrize(("page", "text"), FOUND, ids=[f"{page}: {text}" for page, text in FOUND])
+def test_a_documented_command_works(page: str, text: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    args = shlex.split(text)[1:]
+    if not args:
+        assert run([]) == 0
+        return
+    if args[0] in WAITS:
+        group = click.Context(foldmark, info_name="foldmark")
+        command = foldmark.get_command(group, args[0])
+        assert command is not None
+        assert command.make_context(args[0], args[1:], parent=group).command is command
+        return
+    if args[0] == "setup":
+        args.append("--yes")
+    if args[0] == "undo":
+        assert run(["compact", "latest", "--in-place"]) == 0
+    assert run(args) == 0, capsys.readouterr().err
+
+
+def test_there_are_some() -> None:
+    assert len(FOUND) > 5
