@@ -21,9 +21,20 @@ finally:
 
 def main() -> None:
     """Run the command line and leave with its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    if _is_hook(sys.argv[1:]):
+        from cli.hook import run as answer
+
+        sys.exit(answer(sys.argv[2]))
     from cli.main import run
 
     sys.exit(run(sys.argv[1:]))
+
+
+def _is_hook(args: list[str]) -> bool:
+    """Whether a host waits for a hook's answer: the whole command line takes longer to load than that may."""
+    return (
+        len(args) == 2 and args[0] == "hook" and args[1].isalpha() and sys.stdin is not None and not sys.stdin.isatty()
+    )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ COMMANDS = {
     "report": ("cli.commands.report", "Say what was lost, what is reachable, and what it costs."),
     "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
+    "hook": ("cli.commands.hook", "Answer a hook of Claude Code while a session runs."),
     "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
     "serve": ("cli.commands.serve", "Serve AI hosts as an MCP server."),
     "setup": ("cli.commands.setup", "Register the server with a host, or take it out again."),

@@ -53,7 +53,7 @@ def test_every_command_of_the_list_is_there_and_says_what_it_does(name: str) -> 
     assert command.help
 
 
-@pytest.mark.parametrize("name", main.COMMANDS)
+@pytest.mark.parametrize("name", sorted({*main.COMMANDS} - {"serve", "hook"}))  # those speak the protocol of a host
 def test_every_command_prints_json_on_request(name: str) -> None:
     command: click.Command = import_module(main.COMMANDS[name][0]).command
 

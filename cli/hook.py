@@ -1,0 +1,67 @@
+"""Answers one hook of a host: JSON on standard input, what the host understands on standard output.
+
+It never fails: whatever goes wrong ends in no output, exit code 0 and a line in a private log, because a host takes
+an exit code of 2 for a veto, and shows any other to the person.  And it is quick, which is why it knows no `click`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.service.hooks.limits import Limits
+
+LOG = "hooks.log"
+LOG_BYTES = 64 << 10
+"""A longer log begins anew."""
+
+
+def run(event: str) -> int:
+    """Answer `event` with what there is on standard input; always 0."""
+    gc.set_threshold(100_000, 50, 50)  # hardly anything lives long enough here to be worth collecting
+    try:
+        from core.service.hooks import answer
+
+        text = answer(event, sys.stdin.buffer.read(), _limits)
+        with open(1, "wb", closefd=False) as out:  # unlike `sys.stdout` it is not flushed again at the end
+            out.write(text.encode("utf-8", "replace"))
+    except Exception as error:  # noqa: BLE001 (no fault of ours may stop a host)
+        with suppress(Exception):
+            _log(event, error)
+    return 0
+
+
+def _limits() -> Limits:
+    from platformdirs import user_config_path
+
+    from core.service.hooks.limits import limits_of
+
+    return limits_of(os.environ, Path.home(), Path.cwd(), user_config_path("foldmark", appauthor=False))
+
+
+def _log(event: str, error: Exception) -> None:
+    """One line: when, which event, what happened; without secrets, and readable for its owner alone."""
+    from datetime import UTC, datetime
+
+    from platformdirs import user_log_path
+
+    from core.redact.text import redact
+    from core.transcript.writer import make_private
+
+    path = user_log_path("foldmark", appauthor=False) / LOG
+    make_private(path.parent)
+    said = " ".join(redact(f"{type(error).__name__}: {error}")[0].split())[:1_000]
+    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {event} {said}\n"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(path, flags, 0o600)
+    try:
+        if os.fstat(fd).st_size > LOG_BYTES:
+            os.ftruncate(fd, 0)
+        os.write(fd, line.encode("utf-8", "replace"))
+    finally:
+        os.close(fd)

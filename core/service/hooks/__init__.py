@@ -1,0 +1,40 @@
+"""What a host asks while a session runs: one function an event, JSON in, what the host should get out.
+
+A host waits for the answer.  So an event imports what it needs and no more, and nobody here waits for anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from core.service.hooks.limits import Limits
+
+EVENTS = ("PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop")
+
+
+def answer(event: str, raw: bytes, limits: Callable[[], Limits]) -> str:
+    """What to print for an event; "" for nothing, also for events that are nobody's business here.
+
+    `raw` is the host's JSON, and `limits` gives the settings that count.  Raises whatever goes wrong: it is the
+    shell that keeps faults from the host.
+    """
+    match event:
+        case "PostToolUse" if len(raw) > (limit := limits()).result_chars:  # a shorter input holds no longer result
+            from core.service.hooks.post_tool_use import post_tool_use
+
+            return post_tool_use(raw, limit)
+        case "PreCompact":
+            from core.service.hooks.pre_compact import pre_compact
+
+            return pre_compact(raw)
+        case "SubagentStop":
+            from core.service.hooks.subagent_stop import subagent_stop
+
+            return subagent_stop(raw)
+        case "SessionStart":
+            from core.service.hooks.session_start import session_start
+
+            return session_start(raw)
+    return ""

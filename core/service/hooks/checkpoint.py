@@ -1,0 +1,43 @@
+"""The summary of a compaction under way: kept from when the host has it until it starts the session anew.
+
+The client tells its hooks of a summary, then starts the session anew, and only then writes the summary down.  Who wants
+to say what a summary lost needs it in between.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from core.transcript.projects import read_small
+
+NAME = "compaction.txt"
+MOST_CHARS = 20_000
+"""Of a summary: clients' own have 2,000 to 15,000."""
+
+
+def _path(transcript: Path) -> Path:
+    return transcript.with_suffix("") / NAME
+
+
+def put(transcript: Path, summary: str) -> None:
+    """Keep a summary, without secrets, in the session's own folder; raises StorageError, OSError."""
+    from core.redact.text import redact
+    from core.transcript.blob import utf8
+    from core.transcript.writer import make_private, write_new
+
+    path = _path(transcript)
+    make_private(path.parent)
+    path.unlink(missing_ok=True)
+    write_new(path, [utf8(redact(summary[:MOST_CHARS])[0])])
+
+
+def take(transcript: Path) -> str:
+    """The summary, which is not kept any more; "" where there is none."""
+    path = _path(transcript)
+    summary = ""
+    with suppress(OSError):
+        summary = read_small(path).decode("utf-8", "replace")
+        path.unlink()
+        path.parent.rmdir()  # unless there is something else in it
+    return summary

@@ -1,0 +1,91 @@
+"""PostToolUse: a result that is too large goes into the store, and a stand-in reaches the model and the transcript.
+
+Where anything fails, the result stays whole.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import msgspec
+
+from core.model import JSON
+from core.redact.text import redact
+from core.service.hooks.given import Given, decoded
+from core.service.hooks.limits import Limits
+from core.stages.results import named_by
+from core.stages.stand_in import EXEMPT, stand_in
+from core.transcript.blob import blob_of
+from core.transcript.page import body_of
+from core.transcript.store import Store
+
+_FIELDS = {
+    "Bash": "stdout",
+    "PowerShell": "stdout",
+    "Grep": "content",
+    "WebFetch": "result",
+    "Agent": "content",
+    "Task": "content",
+}
+"""Where the tools of the client have what the model reads.  Other tools of its own either show files, which are read
+again more easily than outputs, or say little."""
+_MCP = "mcp__"
+
+
+class ToolUse(Given, frozen=True):
+    """A call that was answered; `tool_response` is what the client keeps of the answer."""
+
+    tool_name: str = ""
+    tool_use_id: str = ""
+    tool_response: object = None
+
+
+def post_tool_use(raw: bytes, limits: Limits) -> str:
+    """The result in its tool's own shape with a stand-in for its text, or "" where it stays as it is."""
+    use = decoded(raw, ToolUse)
+    text = _text_of(use)
+    if text is None or not use.tool_use_id or len(text) <= limits.result_chars or named_by(use.tool_name, EXEMPT):
+        return ""
+    store = Store.beside(use.transcript)
+    plain = redact(text)[0]
+    blob = blob_of(use.tool_use_id, plain)
+    shown = stand_in(use.tool_name, len(text), plain, blob, str(store.folder), limits.preview_bytes)
+    if len(shown) >= len(text):
+        return ""
+    store.write({blob.file: [blob.content]}, [body_of(blob, use.tool_name)])
+    said: JSON = {"hookEventName": "PostToolUse", "updatedToolOutput": _with(use, shown)}
+    return msgspec.json.encode({"hookSpecificOutput": said}).decode()
+
+
+def _text_of(use: ToolUse) -> str | None:
+    """What the model would read; None for what holds images, was stored by the client, or is of no known shape."""
+    response = use.tool_response
+    if use.tool_name.startswith(_MCP):
+        return _joined(response)
+    if not isinstance(response, dict) or response.get("isImage") or response.get("persistedOutputPath"):
+        return None
+    return _joined(response.get(_FIELDS.get(use.tool_name, "")))
+
+
+def _joined(content: object) -> str | None:
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return None
+    texts = [
+        block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None for block in content
+    ]
+    return None if None in texts else "\n".join(map(str, texts))
+
+
+def _with(use: ToolUse, text: str) -> JSON:
+    """The response with another text, everything else as it was."""
+    response = cast("JSON", use.tool_response)
+    if not isinstance(response, dict):
+        return _shaped_like(response, text)
+    field = _FIELDS[use.tool_name]
+    return {**response, field: _shaped_like(response[field], text)}
+
+
+def _shaped_like(content: JSON, text: str) -> JSON:
+    return [{"type": "text", "text": text}] if isinstance(content, list) else text

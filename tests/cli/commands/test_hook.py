@@ -1,0 +1,187 @@
+"""`foldmark hook`: whatever happens, the host goes on."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from cli import hook
+from cli.main import run
+from core.model import JSON
+from core.testing import Transcript
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    return Transcript().prompt("Never push to main.").answer("ok").write(tmp_path / "session.jsonl")
+
+
+def given(transcript: Path, **fields: JSON) -> bytes:
+    return msgspec.json.encode({"transcript_path": str(transcript), **fields})
+
+
+Start = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def start(scratch_home: Path) -> Start:
+    """Runs the program as a host does."""
+
+    def started(*args: str, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+        env = {**os.environ, **more}
+        command = [sys.executable, str(ROOT / "foldmark.py"), *args]
+        return subprocess.run(command, input=stdin, capture_output=True, env=env, check=False)
+
+    return started
+
+
+def logged(home: Path) -> str:
+    return "".join(path.read_text() for path in home.rglob(hook.LOG))
+
+
+def test_an_answer_is_all_that_is_printed(start: Start, transcript: Path) -> None:
+    done = start("hook", "PreCompact", stdin=given(transcript))
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"(constraint) [11111111] Never push to main." in done.stdout
+
+
+@pytest.mark.parametrize("args", [("hook", "PreCompact", "--json", "extra"), ("hook", "PreCompact", "-x")])
+def test_options_that_nobody_knows_are_no_veto(start: Start, transcript: Path, args: tuple[str, ...]) -> None:
+    done = start(*args, stdin=given(transcript))
+
+    assert done.returncode == 0
+    assert b"Never push to main." in done.stdout
+
+
+@pytest.mark.parametrize("event", ["PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop", "Unheard", ""])
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        b"",
+        b"null",
+        b"{",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"transcript_path": 7}',
+        b'{"transcript_path": "/none\\u0000"}',
+    ],
+)
+def test_no_input_stops_a_host(
+    event: str, stdin: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+    monkeypatch.setenv("FOLDMARK_RESULT_CHARS", "1")
+
+    assert hook.run(event) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_fault_leaves_one_private_line_without_secrets(
+    transcript: Path, monkeypatch: pytest.MonkeyPatch, scratch_home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key = "AKIA" + "Q7XWZP3M5N8R2T4V"
+
+    def broken(*_: object) -> str:
+        raise OSError(f"no\nroom for {key}")
+
+    monkeypatch.setattr("core.service.hooks.answer", broken)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given(transcript))))
+
+    assert hook.run("Stop") == 0
+    assert capfd.readouterr() == ("", "")
+    [line] = logged(scratch_home).splitlines()
+    assert " Stop OSError: no room for " in line
+    assert key not in line
+    [path] = scratch_home.rglob(hook.LOG)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_log_begins_anew_when_it_is_long(monkeypatch: pytest.MonkeyPatch, scratch_home: Path) -> None:
+    monkeypatch.setattr(hook, "LOG_BYTES", 200)
+    monkeypatch.setattr(sys, "stdin", None)
+    for _ in range(20):
+        assert hook.run("PreCompact") == 0
+
+    assert 0 < len(logged(scratch_home)) < 500
+
+
+def test_a_log_that_cannot_be_written_is_no_fault_either(monkeypatch: pytest.MonkeyPatch, scratch_home: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(scratch_home / "file"))
+    (scratch_home / "file").write_text("in the way")
+    monkeypatch.setattr(sys, "stdin", None)
+
+    assert hook.run("PreCompact") == 0
+
+
+def test_a_broken_store_lets_the_host_go_on(start: Start, transcript: Path, scratch_home: Path) -> None:
+    transcript.with_suffix("").write_text("in the way")
+    response: JSON = {"stdout": "x" * 90_000}
+
+    done = start(
+        "hook",
+        "PostToolUse",
+        stdin=given(transcript, tool_name="Bash", tool_use_id="toolu_1", tool_response=response),
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert " PostToolUse " in logged(scratch_home)
+
+
+def test_a_host_that_does_not_listen_is_no_fault(start: Start, transcript: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, str(ROOT / "foldmark.py"), "hook", "PreCompact"]
+    done = subprocess.run(command, input=given(transcript), stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_settings_that_cannot_be_read_do_not_stop_a_host(start: Start, transcript: Path, tmp_path: Path) -> None:
+    (tmp_path / "home" / "project").mkdir()
+    (tmp_path / "home" / "project" / "foldmark.toml").write_text("= broken")
+    command = [sys.executable, str(ROOT / "foldmark.py"), "hook", "PostToolUse"]
+    done = subprocess.run(command, input=b"x", cwd=tmp_path / "home" / "project", capture_output=True, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+class _Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["hook", "Unheard"], "known events: PostToolUse, PreCompact"),
+        (["hook"], "known events"),
+        (["hook", "PreCompact"], "its input comes from a host"),
+    ],
+)
+def test_a_person_on_a_terminal_hears_what_is_wrong(
+    args: list[str], said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", _Terminal(io.BytesIO()))
+
+    assert run(args) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_command_line_without_the_short_cut_answers_the_same(
+    transcript: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given(transcript))))
+
+    assert run(["hook", "PreCompact"]) == 0
+    assert "Never push to main." in capfd.readouterr().out

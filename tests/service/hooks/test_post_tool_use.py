@@ -1,0 +1,155 @@
+"""Results that are too large are stored and get a stand-in of their tool's own shape; all others stay as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import FoldmarkError
+from core.model import JSON
+from core.service.hooks.limits import PREVIEW_BYTES, RESULT_CHARS, Limits, limits_of
+from core.settings import Settings
+from core.testing import Transcript
+from core.transcript.store import Store
+from tests.service.hooks.build import ask, specific
+
+LINES = "\n".join(f"line {n:06}" for n in range(20_000))
+SMALL = Limits(1_000, 100)
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    return Transcript().prompt("go").write(tmp_path / "session.jsonl")
+
+
+def use(transcript: Path, tool: str, response: JSON, limits: Limits = Limits(), ident: str = "toolu_1") -> str:  # noqa: B008
+    return ask("PostToolUse", transcript, limits, tool_name=tool, tool_use_id=ident, tool_response=response)
+
+
+def stored(transcript: Path, ident: str = "toolu_1") -> str:
+    store = Store.beside(transcript)
+    return next(store.read(body).decode() for body in store.bodies() if body.id == ident)
+
+
+def test_an_output_of_the_shell_goes_whole_into_the_store(transcript: Path) -> None:
+    response: dict[str, JSON] = {"stdout": LINES, "stderr": "warning", "interrupted": False, "isImage": False}
+
+    said = specific(use(transcript, "Bash", response))
+
+    new = said["updatedToolOutput"]
+    assert said["hookEventName"] == "PostToolUse"
+    assert isinstance(new, dict)
+    assert {**new, "stdout": ""} == {**response, "stdout": ""}
+    shown = str(new["stdout"])
+    assert shown.startswith("<persisted-output>\nBash gave 239,999 characters")
+    assert f"path: {transcript.with_suffix('')}/tool-results/toolu_1.txt" in shown
+    assert "line 000150\n" in shown
+    assert len(shown) < 2_500
+    assert stored(transcript) == LINES
+
+
+@pytest.mark.parametrize(
+    ("tool", "response", "shape"),
+    [
+        ("mcp__db__query", LINES, str),
+        ("mcp__db__query", [{"type": "text", "text": LINES}, {"type": "text", "text": "end"}], list),
+        ("Agent", {"status": "completed", "content": [{"type": "text", "text": LINES}]}, list),
+        ("WebFetch", {"code": 200, "result": LINES}, str),
+        ("Grep", {"mode": "content", "content": LINES, "numFiles": 3}, str),
+    ],
+)
+def test_the_stand_in_has_the_shape_of_the_tool(transcript: Path, tool: str, response: JSON, shape: type) -> None:
+    new = specific(use(transcript, tool, response))["updatedToolOutput"]
+
+    content = next(new[k] for k in ("content", "result") if k in new) if isinstance(new, dict) else new
+    assert isinstance(content, shape)
+    assert "<persisted-output>" in str(content)
+    assert LINES in stored(transcript)
+
+
+@pytest.mark.parametrize(
+    ("tool", "response"),
+    [
+        ("Bash", {"stdout": "short"}),
+        ("Bash", {"stdout": LINES, "isImage": True}),
+        ("Bash", {"stdout": LINES, "persistedOutputPath": "/x/y.txt"}),
+        ("Bash", {"stdout": 5, "stderr": LINES}),
+        ("Bash", f"Error: {LINES}"),
+        ("Read", {"type": "text", "file": {"content": LINES}}),
+        ("Edit", {"originalFile": LINES}),
+        ("mcp__memory__search", LINES),
+        ("mcp__plugin_foldmark_foldmark__read_persisted_output", LINES),
+        ("mcp__shots__take", [{"type": "text", "text": LINES}, {"type": "image", "source": {}}]),
+        ("mcp__odd__one", {"structured": LINES}),
+    ],
+)
+def test_what_stays_as_it_is(transcript: Path, tool: str, response: JSON) -> None:
+    assert use(transcript, tool, response) == ""
+    assert not transcript.with_suffix("").exists()
+
+
+def test_without_a_call_nobody_could_read_it_back(transcript: Path) -> None:
+    assert use(transcript, "Bash", {"stdout": LINES}, ident="") == ""
+
+
+def test_a_short_input_is_not_even_looked_at(tmp_path: Path) -> None:
+    from core.service.hooks import answer
+
+    assert answer("PostToolUse", b"no JSON", Limits) == ""
+
+
+def test_limits_count(transcript: Path) -> None:
+    assert "<persisted-output>" in use(transcript, "Bash", {"stdout": "x" * 1_001}, SMALL)
+    assert use(transcript, "Bash", {"stdout": "x" * 999, "more": "y" * 999}, SMALL) == ""
+
+
+def test_what_is_shorter_than_its_stand_in_stays(transcript: Path) -> None:
+    assert use(transcript, "Bash", {"stdout": "x" * 120}, Limits(100, 100)) == ""
+
+
+def test_secrets_are_neither_stored_nor_shown(transcript: Path) -> None:
+    key = "AKIA" + "Q7XWZP3M5N8R2T4V"
+
+    said = use(transcript, "Bash", {"stdout": f"key {key}\n{LINES}"})
+
+    assert key not in said
+    assert key not in stored(transcript)
+
+
+def test_the_store_of_the_session_serves_its_subagents_too(transcript: Path) -> None:
+    ask(
+        "PostToolUse",
+        transcript,
+        agent_id="a1",
+        agent_type="Explore",
+        tool_name="Bash",
+        tool_use_id="toolu_sub",
+        tool_response={"stdout": LINES},
+    )
+
+    assert stored(transcript, "toolu_sub") == LINES
+
+
+def test_without_a_store_the_result_stays(tmp_path: Path) -> None:
+    transcript = Transcript().prompt("go").write(tmp_path / "session.jsonl")
+    (tmp_path / "session").write_text("in the way")
+
+    with pytest.raises((FoldmarkError, OSError)):
+        use(transcript, "Bash", {"stdout": LINES})
+
+
+def test_the_defaults_are_those_of_the_settings() -> None:
+    assert Settings.model_fields["result_chars"].default == RESULT_CHARS
+    assert Settings.model_fields["preview_bytes"].default == PREVIEW_BYTES
+
+
+def test_limits_come_from_the_layers_and_nonsense_counts_as_not_set(tmp_path: Path) -> None:
+    (tmp_path / "foldmark.toml").write_text("result_chars = 70000\n")
+
+    def limits(**env: str) -> Limits:
+        return limits_of(env, tmp_path / "home", tmp_path, tmp_path / "none")
+
+    assert limits() == Limits(70_000, PREVIEW_BYTES)
+    assert limits(FOLDMARK_RESULT_CHARS="9000", FOLDMARK_PREVIEW_BYTES="0") == Limits(9_000, 0)
+    assert limits(FOLDMARK_RESULT_CHARS="many", FOLDMARK_PREVIEW_BYTES="-5") == Limits(RESULT_CHARS, 0)
