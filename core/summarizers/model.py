@@ -62,9 +62,17 @@ class ModelSummarizer:
         return composed(safe, written, self.name, writer, bill.usage, bill.remarks)
 
     def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
-        """The sections of a summary that the model writes anew; see `core.summarizers.repair`."""
+        """The sections of a summary that the model writes anew; see `core.summarizers.repair`.
+
+        Raises `SummaryRejected` where it mends nothing, `ApiError` only when the call was cancelled.
+        """
         asked = self.body(question(text, faults, evidence), REPAIR_TOKENS)
-        sections = answered(self._endpoint.send(asked).text)
+        try:
+            sections = answered(self._endpoint.send(asked).text)
+        except ApiError as error:
+            if error.kind == "cancelled":
+                raise
+            raise SummaryRejected(f"the model mended nothing: {error}", error.hint) from None
         if not sections:
             raise SummaryRejected("the model mended nothing")
         return sections

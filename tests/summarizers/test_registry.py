@@ -8,7 +8,7 @@ from core.api.endpoint import ApiError, Endpoint
 from core.errors import SettingsError
 from core.summarizers import AUTO, SUMMARIZERS, SUMMARY_MODEL, Resources, make
 from core.summarizers.base import SummaryRequest
-from core.summarizers.fallback import Fallback
+from core.summarizers.fallback import Fallback, repairer_of
 from core.testing import ScriptedApi, answers
 from tests.summarizers.build import answer, said
 from tests.summarizers.test_model import endpoint
@@ -67,3 +67,11 @@ def test_the_model_is_the_cheapest_unless_another_is_named() -> None:
         make("anthropic", Resources(lambda: endpoint(api), model="claude-opus-5")).summarize(REQUEST)
 
     assert [body["model"] for body in api.bodies] == [SUMMARY_MODEL, "claude-opus-5"]
+
+
+def test_a_model_mends_its_own_summary_also_behind_a_fallback() -> None:
+    assert repairer_of(make("extractive")) is None
+    assert repairer_of(make("api")) is None
+    bare = make("anthropic", Resources(fallback=False))
+    assert repairer_of(bare) is bare
+    assert repairer_of(make("claude")) is not None
