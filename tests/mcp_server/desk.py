@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mcp import Client
-from mcp_types import CallToolResult
+from mcp_types import CallToolResult, RequestParamsMeta
 
 from core.testing import Transcript
 from mcp_server.config import Config
@@ -28,7 +28,7 @@ class Desk:
     call: str
 
     def client(self, mode: str = "auto", **how: Any) -> Client:
-        return Client(make_server(self.config), mode=mode, **how)  # type: ignore[arg-type]
+        return Client(make_server(self.config), mode=mode, **how)
 
     def with_(self, **changes: Any) -> Desk:
         return replace(self, config=replace(self.config, **changes))
@@ -41,6 +41,11 @@ def long_session(turns: int = 12) -> Transcript:
         made.use("Read", f"def parse_{turn}(): ...\n" * 400, file_path=f"src/p{turn}.py")
         made.answer(f"Fixed parser {turn} in src/p{turn}.py.")
     return made.prompt("How full is it?").call("mcp__foldmark__context_status")
+
+
+def calling(call: object) -> RequestParamsMeta:
+    """What Claude Code says beside a call of its own."""
+    return cast(RequestParamsMeta, {"claudecode/toolUseId": call})
 
 
 def text_of(result: CallToolResult) -> str:

@@ -19,7 +19,7 @@ from core.testing import SESSION_ID
 from core.transcript.projects import session_file
 from mcp_server import work
 from mcp_server.tools import compacting
-from tests.mcp_server.desk import OTHER, Desk, text_of
+from tests.mcp_server.desk import OTHER, Desk, calling, text_of
 from tests.mcp_server.test_writing import Person, state_of
 
 ASK = {"session": SESSION_ID, "keep_tokens": 10_000}
@@ -33,7 +33,7 @@ Fix parsers 0 to 11, keep the words marmalade0 to marmalade11.
 
 def result_of(answer: CallToolResult) -> dict[str, Any]:
     assert not answer.is_error, text_of(answer)
-    assert answer.structured_content is not None
+    assert isinstance(answer.structured_content, dict)
     return answer.structured_content
 
 
@@ -60,7 +60,7 @@ async def test_the_calling_model_is_asked_for_a_summary_and_then_gives_it(desk: 
 
 async def test_of_its_own_conversation_a_model_needs_no_text(desk: Desk) -> None:
     async with desk.client() as client:
-        own = await client.call_tool("compact_session", {"keep_tokens": 0}, meta={"claudecode/toolUseId": desk.call})
+        own = await client.call_tool("compact_session", {"keep_tokens": 0}, meta=calling(desk.call))
 
     assert "Write a summary" in text_of(own)
     assert "foldmark://" not in text_of(own)
@@ -248,7 +248,7 @@ async def test_progress_is_reported_while_it_works(desk: Desk, mode: str, monkey
     monkeypatch.setattr(compacting, "make", lambda _name: slow)
     monkeypatch.setattr(work, "BEAT_S", 0.01)
 
-    async def on_progress(_done: float, _total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         beats.append(message)
         if len(beats) >= 3:
             slow.go_on.set()

@@ -13,7 +13,7 @@ from core.service.session import opened
 from core.service.sessions import list_sessions
 from core.testing import SESSION_ID, Transcript
 from core.transcript.projects import session_file
-from tests.mcp_server.desk import OTHER, Desk, text_of
+from tests.mcp_server.desk import OTHER, Desk, calling, text_of
 
 
 async def test_status_is_what_the_command_line_prints(desk: Desk, mode: str) -> None:
@@ -49,7 +49,7 @@ async def test_an_empty_session_has_a_status(desk: Desk) -> None:
 
 @pytest.mark.parametrize("name", [SESSION_ID, SESSION_ID[:3], "Fix parser 0: keep", "latest", "current"])
 async def test_a_session_is_found_by_what_it_may_be_called(desk: Desk, mode: str, name: str) -> None:
-    meta = {"claudecode/toolUseId": desk.call}
+    meta = calling(desk.call)
     async with desk.client(mode) as client:
         result = await client.call_tool("context_status", {"session": name}, meta=meta if name == "current" else None)
 
@@ -59,7 +59,7 @@ async def test_a_session_is_found_by_what_it_may_be_called(desk: Desk, mode: str
 
 async def test_the_calling_session_is_meant_where_none_is_named(desk: Desk, mode: str) -> None:
     async with desk.client(mode) as client:
-        result = await client.call_tool("context_status", {}, meta={"claudecode/toolUseId": desk.call})
+        result = await client.call_tool("context_status", {}, meta=calling(desk.call))
 
     assert result.structured_content is not None
     assert result.structured_content["session"]["id"] == SESSION_ID
@@ -75,7 +75,7 @@ async def test_a_call_that_the_client_is_about_to_write_is_waited_for(desk: Desk
         import anyio
 
         async def call() -> None:
-            found.append(await client.call_tool("context_status", {}, meta={"claudecode/toolUseId": desk.call}))
+            found.append(await client.call_tool("context_status", {}, meta=calling(desk.call)))
 
         async with anyio.create_task_group() as group:
             group.start_soon(call)
@@ -89,7 +89,7 @@ async def test_a_call_that_the_client_is_about_to_write_is_waited_for(desk: Desk
 
 async def test_where_the_call_is_not_found_the_environment_says_which_session_it_is(desk: Desk, mode: str) -> None:
     async with desk.with_(session_id=OTHER).client(mode) as client:
-        for meta in (None, {"claudecode/toolUseId": "toolu_gone"}, {"claudecode/toolUseId": 7}):
+        for meta in (None, calling("toolu_gone"), calling(7)):
             result = await client.call_tool("context_status", {}, meta=meta)
 
             assert result.structured_content is not None

@@ -12,6 +12,7 @@ from mcp import Client, MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from core.testing import SESSION_ID, Transcript
+from core.transcript.projects import SessionFile, session_files
 from mcp_server import uris, watch
 from mcp_server.server import make_server
 from tests.mcp_server.desk import OTHER, Desk
@@ -99,9 +100,13 @@ async def test_a_client_of_the_handshake_era_hears_at_once_of_what_a_tool_makes(
 
 
 async def test_nothing_is_looked_at_unless_somebody_wants_to_know(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = []
-    real = watch.session_files
-    monkeypatch.setattr(watch, "session_files", lambda folder: looks.append(folder) or real(folder))
+    looks: list[Path] = []
+
+    def look(claude_dir: Path) -> list[SessionFile]:
+        looks.append(claude_dir)
+        return session_files(claude_dir)
+
+    monkeypatch.setattr(watch, "session_files", look)
     async with desk.client("legacy") as client:
         await anyio.sleep(0.1)
         assert looks == []

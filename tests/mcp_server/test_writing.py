@@ -23,7 +23,7 @@ class Person:
     """Answers questions, and keeps them."""
 
     def __init__(self, action: str, **content: Any) -> None:
-        self.answer = ElicitResult(action=action, content=content or None)  # type: ignore[arg-type]
+        self.answer = ElicitResult(action=action, content=content or None)
         self.asked: list[str] = []
 
     async def __call__(self, _context: Any, params: Any) -> ElicitResult:
