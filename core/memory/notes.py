@@ -36,7 +36,7 @@ SECTIONS = (
     Section("log", "l", "Log", 500),
 )
 """In the order of reading; the caps are those of docs/decisions/session-memory.md."""
-BY_KEY: dict[str, Section] = {section.key: section for section in SECTIONS}
+BY_KEY: dict[SectionKey, Section] = {section.key: section for section in SECTIONS}
 FULL_TOKENS = 8_000
 WINDOW_SHARE = 0.04
 """The most that notes may take of a window: they stand in every request behind a compaction."""

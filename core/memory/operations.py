@@ -161,7 +161,8 @@ class _Edit:
         key, old = self._found(operation.id)
         if key in _QUOTED:
             raise _Refused("what the user said is taken back by the user alone: obsolete, with the message")
-        shown = operation.evidence in self.evidence.successes | self.evidence.confirmations
+        worked = self.evidence.deeds if key == "tasks" else self.evidence.successes
+        shown = operation.evidence in worked or operation.evidence in self.evidence.confirmations
         if not shown or not self.evidence.newer(operation.evidence, old.sources):
             raise _Refused("no call that worked since, and no user who confirms it, stands in that message")
         if key == "tasks":
