@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.service.job import CompactResult, Job
-from core.service.stages import StageRun, write_projection
+from core.service.stages import StageResult, StageRun, write_projection
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
@@ -21,7 +21,12 @@ def micro(job: Job) -> CompactResult:
     nothing was changed.
     """
     run = StageRun(job.session, NAME, (), job.target, job.settings)
-    done = write_projection(run, pipeline.run(run.scene, [_budget(run, job.budget), ReadDedup(), Microcompact()])[1])
+    done = write_projection(run, pipeline.run(run.scene, [budget_of(run, job.budget), ReadDedup(), Microcompact()])[1])
+    return as_compaction(done)
+
+
+def as_compaction(done: StageResult) -> CompactResult:
+    """What stages did to tool results, as a compaction."""
     is_needed = done.changed or done.tokens_after < done.tokens_before
     return CompactResult(
         source=done.source,
@@ -40,7 +45,7 @@ def micro(job: Job) -> CompactResult:
     )
 
 
-def _budget(run: StageRun, settings: ToolBudgetSettings | None) -> ToolBudget:
+def budget_of(run: StageRun, settings: ToolBudgetSettings | None) -> ToolBudget:
     """The budget leaves alone what the client itself stored, and tells where such a file is gone."""
     if run.session.claude is None:
         return ToolBudget(settings)
