@@ -17,13 +17,15 @@ from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
 from core.model import Message
+from core.service.decided import decided, take_along, with_contents_back
 from core.service.operation import Loss, Operation, StageReport, Target, attempted
 from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies, store_pages
 from core.transcript.materialize import Compacted, derived_id
 from core.transcript.projects import SessionFile
-from core.transcript.records import Record, decisions_of
+from core.transcript.records import Record
+from core.transcript.store import Store
 
 
 class StageResult(Result):
@@ -84,9 +86,8 @@ class StageRun:
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
-        """What was decided about this history before; what a newer version decided is passed over."""
-        decoded = map(_decoded, decisions_of(self.session.claude[0]) if self.session.claude else ())
-        return tuple(d for d in decoded if d)
+        """What was decided about this history before."""
+        return decided(self.session)
 
     @cached_property
     def operation(self) -> Operation:
@@ -182,13 +183,6 @@ def _moved(plans: Sequence[Plan], old: Path, new: Path) -> list[Plan]:
     ]
 
 
-def _decoded(raw: msgspec.Raw) -> Decision | None:
-    try:
-        return msgspec.json.decode(raw, type=Decision)
-    except msgspec.DecodeError:
-        return None
-
-
 def _stored(run: StageRun, plans: Sequence[Plan]) -> list[Plan]:
     """The plans, without what could not be stored."""
     scene, kept = run.scene, []
@@ -213,7 +207,8 @@ class _Written:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        return applied(self.run.scene, Plan(self.run.op, self.decisions)).view().messages
+        scene = applied(self.run.scene, Plan(self.run.op, self.decisions))
+        return with_contents_back(scene.view().messages, scene.state, Store.beside(self.run.session.path))
 
     @cached_property
     def before(self) -> tuple[Message, ...]:
@@ -235,13 +230,16 @@ class _Written:
     def sizes(self) -> list[int]:
         """Tokens of each message: of what stays as they were, of what is new by estimate in the same proportion."""
         run = self.run
-        old = {m.uuid: (m, n) for m, n in zip(run.session.messages, run.size.item_tokens, strict=True)}
-        ratio = sum(run.size.item_tokens) / max(1, sum(self._estimates(run.session.messages)))
+        estimates = self._estimates(run.session.messages)
+        measured = zip(run.session.messages, run.size.item_tokens, estimates, strict=True)
+        old = {message.uuid: (message, tokens, estimate) for message, tokens, estimate in measured}
+        ratio = sum(run.size.item_tokens) / max(1, sum(estimates))
         out = []
         for message, estimate in zip(self.messages, self._estimates(self.messages), strict=True):
-            before, tokens = old.get(message.uuid, (None, None))
-            if before is not message or tokens is None:
-                tokens = min(round(estimate * ratio), estimate if tokens is None else tokens)
+            before, tokens, old_estimate = old.get(message.uuid, (None, estimate, 0))
+            if before is not message:
+                most = tokens if estimate <= old_estimate else estimate
+                tokens = min(round(estimate * ratio), most)
             out.append(tokens)
         return out
 
@@ -272,6 +270,7 @@ class _Written:
         return result.model_copy(update={**same, "changed": False, "reason": result.reason or "nothing is to be done"})
 
     def write(self) -> None:
+        take_along(self.run.operation.store, self.run.session, self.run.decisions)
         self.run.operation.write(self._record(), self._content())
 
     def _record(self) -> Record:

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from msgspec.structs import replace as replace_fields
 
-from core.context.projection import Committed, Decision, MediaReplaced, Replaced, Snipped
+from core.context.projection import Collapsed, Committed, Decision, MediaReplaced, Replaced, Snipped
 from core.errors import FoldmarkError
 from core.model import Message
 from core.stages.base import Plan, Scene, Stored, applied
@@ -114,7 +114,7 @@ def store_bodies(store: Store, scene: Scene, plan: Plan) -> Plan:
         return plan
     left = replace(
         plan,
-        decisions=tuple(d for d in plan.decisions if not _named(d) & failed.keys()),
+        decisions=tuple(d for d in plan.decisions if not leans_on(d) & failed.keys()),
         bodies=tuple(b for b in plan.bodies if b.id not in failed),
         reason="; ".join(filter(None, (plan.reason, *failed.values()))),
     )
@@ -135,9 +135,13 @@ def store_pages(store: Store, scene: Scene, plan: Plan, session: str) -> None:
             store.archive(name, gone, f"What was taken out of session {session}", name)
 
 
-def _named(decision: Decision) -> set[str]:
-    """The ids of the bodies that a decision leans on."""
+def leans_on(decision: Decision) -> set[str]:
+    """The ids of the stored bodies, and of the pages, that a decision leans on."""
     match decision:
         case Replaced(id=ident) | MediaReplaced(body=ident):
             return {ident}
+        case Snipped(id=ident):
+            return {page_name("snip", ident)}
+        case Collapsed(id=ident):
+            return {page_name("span", ident)}
     return set()

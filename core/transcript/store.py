@@ -33,6 +33,7 @@ from core.transcript.writer import append, holding, replace, write_new
 
 INDEX = "index.jsonl"
 PAGE_PREFIX = "compacted-"
+_MEDIA_PREFIX = "media-"
 _CLIENT_SUFFIXES = (".txt", ".json")
 """Files that the client stores large outputs in, named after the call or as the row of the result says."""
 
@@ -109,9 +110,37 @@ class Store:
         self.write({blob.file: [blob.content]}, [body_of(blob, name)])
         return self.folder / blob.file
 
+    def adopt(self, other: Store, idents: Collection[str]) -> None:
+        """Store what another store finds under these ids, in files of the same names, with the media of its pages.
+
+        What is gone there stays gone.  Raises WriteFailed: then nothing was added.
+        """
+        bodies = other.bodies()
+        files = other._contents(body.file for body in bodies if body.id in idents)
+        pages = [content for file, content in files.items() if file.startswith(PAGE_PREFIX)]
+        media = {body.file for body in bodies if body.file.startswith(_MEDIA_PREFIX)}
+        files |= other._contents(file for file in media if any(f"({file})".encode() in page for page in pages))
+        if files:
+            self.write({f: [c] for f, c in files.items()}, [body for body in bodies if body.file in files])
+
+    def _contents(self, files: Iterable[str]) -> dict[str, bytes]:
+        """The files, by their names, that are there."""
+        found: dict[str, bytes] = {}
+        for file in dict.fromkeys(files):
+            with contextlib.suppress(InputError):
+                found[file] = self.content(file)
+        return found
+
     def bodies(self) -> tuple[Body, ...]:
-        """All bodies, those of the index first; of several with one id, the newest (the client's file wins)."""
-        found = {body.id: body for body in map(_decoded, self._lines()) if body}
+        """All bodies, those of the index first.
+
+        Of several with one id, the newest; but a file of its own (the client's first) wins over a page, which holds
+        what the model saw last.
+        """
+        found: dict[str, Body] = {}
+        for body in filter(None, map(_decoded, self._lines())):
+            if body.id not in found or _is_on_page(found[body.id]) or not _is_on_page(body):
+                found[body.id] = body
         listed = {body.file for body in found.values()}
         for file, size in self._client_files():
             if file not in listed:
@@ -286,8 +315,12 @@ def _is_plain(file: str) -> bool:
     return file not in ("", ".", "..") and not {"/", "\0"} & set(file)
 
 
+def _is_on_page(body: Body) -> bool:
+    return body.file.startswith(PAGE_PREFIX)
+
+
 def _is_named_by_us(body: Body) -> bool:
-    return body.file.startswith((PAGE_PREFIX, "media-"))
+    return body.file.startswith((PAGE_PREFIX, _MEDIA_PREFIX))
 
 
 def _is_clients(body: Body) -> bool:

@@ -534,3 +534,45 @@ def test_a_file_where_the_folder_would_be_is_no_store(tmp_path: Path) -> None:
     store.remove()
     with pytest.raises(WriteFailed):
         store.put("toolu_1", "x")
+
+
+@pytest.mark.parametrize("page_first", [True, False])
+def test_an_output_with_a_file_of_its_own_is_whole_and_wins_over_what_a_page_shows_of_it(
+    store: Store, page_first: bool
+) -> None:
+    """A page holds what the model saw last: that may be the line which stands for the output."""
+    steps: list[Callable[[], object]] = [
+        lambda: store.archive("x", MESSAGES),
+        lambda: store.put("toolu_a", "all of it"),
+    ]
+    for step in steps if page_first else steps[::-1]:
+        step()
+    assert store.read(found(store, "toolu_a")) == b"all of it"
+
+
+def test_what_another_store_finds_under_some_ids_is_found_here_too(store: Store, tmp_path: Path) -> None:
+    old = Store(tmp_path / "old" / "tool-results")
+    old.archive("snip-1", MESSAGES, "# Header", "snip-1")
+    old.put("toolu_b", "all of it", "Bash")
+    old.put("toolu_c", "not this")
+    old.put("toolu_d", "gone")
+    (old.folder / "toolu_d.txt").unlink()
+    (old.folder / "toolu_e.txt").write_text("a client's", encoding="utf-8")
+
+    store.adopt(old, ["snip-1", "toolu_b", "toolu_d", "toolu_e", "nothing"])
+
+    held = files(old)
+    old.put("another", {**IMAGE, "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}})
+    shown = next(name for name in held if name.startswith("media-"))
+    names = {"compacted-snip-1.md", shown, "toolu_b.txt", "toolu_e.txt"}
+    assert {name: held[name] for name in names} == {n: c for n, c in files(store).items() if n != INDEX}
+    assert store.read(found(store, "toolu_a")) == old.read(found(old, "toolu_a"))
+    assert stored(store, "toolu_d") is None
+    before = files(store)
+    store.adopt(old, ["snip-1", "toolu_b", "nothing"])
+    assert files(store) == before
+
+
+def test_where_nothing_is_found_nothing_is_made(store: Store, tmp_path: Path) -> None:
+    store.adopt(Store(tmp_path / "old" / "tool-results"), ["toolu_a"])
+    assert not store.folder.exists()

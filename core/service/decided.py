@@ -1,0 +1,76 @@
+"""What stages decided about a session before: read back, and what it leans on taken along into a new session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from core.context.projection import Decision, State
+from core.errors import FoldmarkError
+from core.model import JSON, Block, Message, block_text, call_id, tool_results
+from core.service.session import Session
+from core.stages.edits import leans_on
+from core.transcript.records import decisions_of
+from core.transcript.store import Store
+
+
+def decided(session: Session) -> tuple[Decision, ...]:
+    """All decisions about the history, oldest first; what a newer version of Foldmark decided is passed over."""
+    decoded = map(_decoded, decisions_of(session.claude[0]) if session.claude else ())
+    return tuple(d for d in decoded if d)
+
+
+def _decoded(raw: msgspec.Raw) -> Decision | None:
+    try:
+        return msgspec.json.decode(raw, type=Decision)
+    except msgspec.DecodeError:
+        return None
+
+
+def take_along(store: Store, session: Session, decisions: Sequence[Decision]) -> None:
+    """Stores what the session's decisions lean on with the session that goes on from it; raises WriteFailed."""
+    old = Store.beside(session.path)
+    ids = {ident for decision in decisions for ident in leans_on(decision)}
+    if ids and old.folder != store.folder:
+        store.adopt(old, ids)
+
+
+def with_contents_back(messages: Sequence[Message], state: State, store: Store) -> tuple[Message, ...]:
+    """The messages, with their content where a result points to another one that is not there, or not whole, any more.
+
+    The projection does the same, where the messages are those of before the pointer; here it was written out.
+    """
+    there = {call_id(b) for m in messages for b in tool_results(m)}
+    whole = there - state.replaced.keys() - state.cleared_on_server
+    lost = {r.id: r.text for r in state.replaced.values() if r.leans_on and r.id in there and r.leans_on not in whole}
+    if not lost:
+        return tuple(messages)
+    contents = _contents(lost, store)
+    return tuple(_with_content(m, lost, contents) for m in messages)
+
+
+def _contents(lost: Mapping[str, str], store: Store) -> dict[str, str]:
+    found: dict[str, str] = {}
+    try:
+        for body in store.bodies():
+            if body.id in lost:
+                found[body.id] = store.read(body).decode("utf-8", "replace")
+    except FoldmarkError:  # gone: the pointer still names what it points to, which can be read
+        pass
+    return found
+
+
+def _with_content(message: Message, lost: Mapping[str, str], contents: Mapping[str, str]) -> Message:
+    new = tuple(_block(b, lost, contents) for b in message.content)
+    same = all(a is b for a, b in zip(new, message.content, strict=True))
+    return message if same else replace(message, content=new)
+
+
+def _block(block: Block, lost: Mapping[str, str], contents: Mapping[str, str]) -> Block:
+    call = call_id(block) if block.get("type") == "tool_result" else ""
+    if call not in contents or block_text(block) != lost[call]:
+        return block
+    content: JSON = contents[call]
+    return {**block, "content": [{"type": "text", "text": content}] if isinstance(block["content"], list) else content}
