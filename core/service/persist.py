@@ -38,7 +38,8 @@ def persist(
         view = run.scene.view().messages
         start = editable_from(run.scene, view)
         stage = budget_of(run, replace(budget or ToolBudgetSettings(), exempt=()))
-        found = [r for r in _named(ids, tool_results_of(view)) if r.at >= start]
+        named = _named(ids, tool_results_of(view))
+        found = [r for r in named if r.at >= start and r.id not in run.scene.state.replaced]
         edits = [edit for result in found if (edit := stage.stored(run.scene, result))]
         reason = "" if edits else "they are stored already, too short for that, or in an unfinished turn"
         return [plan_edits(NAME, run.scene, view, edits, reason=reason)]
