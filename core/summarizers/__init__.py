@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from core.api.endpoint import ApiError, Endpoint, Reply
 from core.context.tokens.models import Models
@@ -45,22 +46,28 @@ def _extractive(_: Resources) -> Summarizer:
 def _anthropic(resources: Resources) -> Summarizer:
     from core.summarizers.model import ModelSummarizer
 
-    endpoint = _made(resources.endpoint, "there is no key for the model API", "set ANTHROPIC_API_KEY")
-    return ModelSummarizer(endpoint, resources.model or SUMMARY_MODEL, "anthropic", resources.models)
+    return ModelSummarizer(*asked("anthropic", resources), "anthropic", resources.models)
 
 
 def _claude(resources: Resources) -> Summarizer:
     from core.summarizers.model import ModelSummarizer
 
-    endpoint = _made(resources.program, "there is no claude program", "install Claude Code (claude_program names it)")
-    return ModelSummarizer(endpoint, resources.model or PROGRAM_MODEL, "claude", resources.models)
+    return ModelSummarizer(*asked("claude", resources), "claude", resources.models)
 
 
 def _api(resources: Resources) -> Summarizer:
     from core.summarizers.api_compaction import ApiCompaction
 
-    endpoint = _made(resources.endpoint, "there is no key for the model API", "set ANTHROPIC_API_KEY")
-    return ApiCompaction(endpoint, resources.model or SUMMARY_MODEL, resources.models)
+    return ApiCompaction(*asked("anthropic", resources), resources.models)
+
+
+def asked(name: Literal["anthropic", "claude"], resources: Resources) -> tuple[Endpoint, str]:
+    """The endpoint of a summariser that asks a model, and the id of the model; one that is missing fails when asked."""
+    if name == "claude":
+        missing, hint = "there is no claude program", "install Claude Code (claude_program names it)"
+        return _made(resources.program, missing, hint), resources.model or PROGRAM_MODEL
+    missing, hint = "there is no key for the model API", "set ANTHROPIC_API_KEY"
+    return _made(resources.endpoint, missing, hint), resources.model or SUMMARY_MODEL
 
 
 SUMMARIZERS: dict[str, Callable[[Resources], Summarizer]] = {
