@@ -1,10 +1,12 @@
-"""Notes as a model reads them: without where each item comes from, every section within its room."""
+"""Notes as a model reads them: without where each item comes from, every section within its room; and read back."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from core.memory.markdown import TITLE, shown
+from core.memory.markdown import TITLE, parse, shown
 from core.memory.notes import (
     BY_KEY,
     BYTES_PER_TOKEN,
@@ -21,6 +23,7 @@ _KEPT_LONGEST: tuple[SectionKey, ...] = ("constraints", "tasks", "goal")
 """These may take what the other sections leave."""
 _FOREIGN_CAP: SectionKey = "constraints"
 """All that a person added as sections of their own may take as much as this section."""
+_POINTERS = re.compile(r"^\((?:\d+ (?:more|older ones) in |cut here: ).*\)$", re.MULTILINE)
 _LEAST_BYTES = 200
 """A text that is cut shorter than this says nothing any more."""
 
@@ -42,6 +45,20 @@ def brief(notes: Notes, budget_tokens: int, path: str, head: Sequence[str] = ())
     if others:
         blocks.append(_cut(others, cap_tokens(BY_KEY[_FOREIGN_CAP], budget_tokens), path))
     return _cut("\n\n".join(blocks), budget_tokens, path) + "\n"
+
+
+def notes_in(summary: str, session: str) -> Notes | None:
+    """The notes that a summary was made of, for the session that goes on with it; None where it is no `brief`.
+
+    Where each item came from is lost: those messages are in another transcript.
+    """
+    _, mark, text = summary.partition(f"{TITLE}\n")
+    if not mark:
+        return None
+    notes = parse(_POINTERS.sub("", text))
+    updates = [int(entry.id[1:].partition("-")[0]) for _, entry in notes.all() if entry.id]
+    prose = {key: said for key, said in notes.prose.items() if key}
+    return replace(notes, session=session, update=max(updates, default=1), prose=prose)
 
 
 def _caps(notes: Notes, budget: int) -> Mapping[SectionKey, int]:

@@ -77,7 +77,8 @@ class MemoryFiles:
     @classmethod
     def beside(cls, file: SessionFile) -> MemoryFiles:
         """The notes of the session in a transcript."""
-        return cls(file.path.with_suffix("") / FOLDER, file.id)
+        plain = file.id.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
+        return cls(file.path.with_suffix("") / FOLDER, plain)
 
     @property
     def notes_path(self) -> Path:
