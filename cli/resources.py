@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from core.api.program import ClaudeProgram
     from core.settings import Settings
     from core.summarizers import Resources
+    from core.summarizers.base import Summarizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +29,8 @@ class Access:
     claude_program: str
     env: Mapping[str, str]
 
-    def endpoint(self) -> AnthropicEndpoint:
-        """The Messages API, with the key or token of the environment."""
+    def endpoint(self, cancelled: Callable[[], bool] = lambda: False) -> AnthropicEndpoint:
+        """The Messages API, with the key or token of the environment; a call ends once it is `cancelled`."""
         from core.api import anthropic
         from core.api.patience import Patience
 
@@ -37,33 +39,59 @@ class Access:
             self.env.get("ANTHROPIC_AUTH_TOKEN", ""),
             self.env.get("ANTHROPIC_BASE_URL") or anthropic.BASE_URL,
         )
-        patience = Patience(self.deadline_s)
-        return anthropic.AnthropicEndpoint(access, clock=time.monotonic, sleep=time.sleep, patience=patience)
+        return anthropic.AnthropicEndpoint(
+            access,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            patience=Patience(self.deadline_s),
+            cancelled=cancelled,
+        )
 
-    def program(self) -> ClaudeProgram:
-        """The `claude` program."""
+    def program(self, cancelled: Callable[[], bool] = lambda: False) -> ClaudeProgram:
+        """The `claude` program; it is ended once the call is `cancelled`."""
         from core.api.patience import Patience
         from core.api.program import ClaudeProgram, Program, small_environment
 
         program = Program(self.claude_program, small_environment(self.env))
-        return ClaudeProgram(program, clock=time.monotonic, sleep=time.sleep, patience=Patience(self.deadline_s))
+        return ClaudeProgram(
+            program,
+            clock=time.monotonic,
+            sleep=time.sleep,
+            patience=Patience(self.deadline_s),
+            cancelled=cancelled,
+        )
 
-    def resources(self, fallback: bool = True) -> Resources:
+    def resources(self, fallback: bool = True, cancelled: Callable[[], bool] = lambda: False) -> Resources:
         """What there is of all this."""
         from core.context.tokens.models import load
         from core.summarizers import Resources
 
         has_key = bool(self.env.get("ANTHROPIC_API_KEY") or self.env.get("ANTHROPIC_AUTH_TOKEN"))
         return Resources(
-            self.endpoint if has_key else None,
-            self.program if self.claude_program else None,
+            partial(self.endpoint, cancelled) if has_key else None,
+            partial(self.program, cancelled) if self.claude_program else None,
             self.model,
             fallback,
             load(self.models_file),
         )
 
 
-def access(settings: Settings, model: str | None = None) -> Access:
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Who writes summaries, as plain data too."""
+
+    access: Access
+    name: str
+    fallback: bool
+
+    def summarizer(self, cancelled: Callable[[], bool] = lambda: False) -> Summarizer:
+        """The summariser of that name; it gives up once it is `cancelled`."""
+        from core.summarizers import make
+
+        return make(self.name, self.access.resources(self.fallback, cancelled))
+
+
+def access(settings: Settings, model: str = "") -> Access:
     """The models that this process can ask; `model` in place of the one of the settings."""
     program = shutil.which(settings.claude_program) or ""
     return Access(

@@ -12,8 +12,10 @@ from pathlib import Path
 
 import click
 
-from cli import options, ui
+from cli import options, resources, ui
+from cli.batched import batched
 from cli.errors import describe
+from cli.resources import Writer
 from cli.written import show_ways
 from core.compaction.full import Options
 from core.compaction.hooks import CommandHooks
@@ -26,8 +28,8 @@ from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
 from core.settings import Settings
 from core.stages.tool_budget import ToolBudgetSettings
-from core.summarizers import AUTO, SUMMARIZERS, make
-from core.summarizers.base import room_chars
+from core.summarizers import AUTO, SUMMARIZERS
+from core.summarizers.base import Summarizer, room_chars
 from core.transcript.projects import SessionFile
 
 _SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)?\Z")
@@ -63,7 +65,13 @@ class Span(click.ParamType[float]):
 @click.option(
     "--summarizer",
     type=click.Choice([AUTO, *SUMMARIZERS]),
-    help="Who writes the summary; auto: the best that needs no key.",
+    help="Who writes the summary.  extractive (the default): nothing leaves the machine.  auto: a model where there is "
+    "a key or the claude program.",
+)
+@click.option("--model", default="", metavar="ID", help="The model that writes the summary; else the cheapest.")
+@click.option("--no-fallback", is_flag=True, help="An error where the model fails, no offline summary.")
+@click.option(
+    "--batch", is_flag=True, help="Ask for all summaries in one batch, at half the price; waits up to an hour."
 )
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
 @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
@@ -85,6 +93,9 @@ def command(
     keep_tokens: int | None,
     instructions: str,
     summarizer: str | None,
+    model: str,
+    no_fallback: bool,
+    batch: bool,
     out_dir: Path | None,
     in_place: bool,
     if_over_tokens: int | None,
@@ -105,8 +116,10 @@ def command(
     how = how or ("partial" if up_to or since else "auto")
     if (how == "partial") != bool(up_to) ^ bool(since) or (up_to and since):
         raise click.UsageError("partial takes one of --up-to and --from, and no other way takes any", ctx)
-    if how == "micro" and not (keep_tokens is None and summarizer is None and not instructions):
+    if how == "micro" and not (keep_tokens is None and not (summarizer or instructions or model or batch)):
         raise click.UsageError("micro writes no summary: --keep, --instructions and --summarizer are for full", ctx)
+    if batch and (dry_run or jobs > 1 or summarizer not in (None, "anthropic")):
+        raise click.UsageError("--batch is for the summariser anthropic, without --jobs and --dry-run", ctx)
     if how == "partial" and keep_tokens is not None:
         raise click.UsageError("--keep is not for partial: what stays is named by --up-to or --from", ctx)
     if how not in ("auto", "micro") and force:
@@ -120,10 +133,15 @@ def command(
     files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
     budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
-    work = [_Job(file, how, settings.summarizer, chosen, target, guards, known, budget, hooks) for file in files]
+    # A dry run asks no model: it would cost what the run costs.
+    writer = Writer(
+        resources.access(settings, model), "extractive" if dry_run else settings.summarizer, not no_fallback
+    )
+    work = [_Job(file, how, writer, chosen, target, guards, known, budget, hooks) for file in files]
+    outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
     failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
-        for job, outcome in _outcomes(work, jobs):
+        for job, outcome in outcomes:
             step(job.file.path.name)
             failed += isinstance(outcome, Exception)
             if isinstance(outcome, Exception):
@@ -144,7 +162,7 @@ class _Job:
 
     file: SessionFile
     how: How
-    summarizer: str
+    writer: Writer
     chosen: Options
     target: Target
     guards: Guards
@@ -152,11 +170,11 @@ class _Job:
     budget: ToolBudgetSettings
     hooks: CommandHooks
 
-    def __call__(self) -> CompactResult | Exception:
+    def __call__(self, summarizer: Summarizer | None = None) -> CompactResult | Exception:
         try:
             return compact(
                 self.file,
-                make(self.summarizer),
+                summarizer or self.writer.summarizer(),
                 self.chosen,
                 self.target,
                 self.guards,

@@ -156,7 +156,8 @@ def classify(
     words = f"{code} {message} {body}"[:SEARCHED_CHARS]
     kind, found = _kind(status, error_type, words)
     said, hint = _SAID[kind]
-    shown = " ".join(redact(message[: 4 * SHOWN_CHARS])[0].split())[:SHOWN_CHARS]
+    plain = "".join(c if c.isprintable() else " " for c in redact(message[: 4 * SHOWN_CHARS])[0])
+    shown = " ".join(plain.split())[:SHOWN_CHARS]
     return ApiError(
         kind,
         f"{said}: {shown}" if shown else said,

@@ -89,6 +89,11 @@ class BatchSummarizer:
                 write_new(self._folder / f"{note.batch}.json", [msgspec.json.encode(note)])
         return len(new)
 
+    def give_up(self, error: ApiError) -> None:
+        """What is in no batch failed for good: whoever asks for it gets the error."""
+        submitted = {ident for _, note in self._notes() for ident in note.requests}
+        self._known.update({ident: error for ident in self._wanted if ident not in submitted})
+
     def wait(self, waiting: Waiting) -> bool:
         """Whether all batches of the folder that hold something wanted ended in time; their outcomes are then known.
 

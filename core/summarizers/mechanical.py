@@ -17,6 +17,8 @@ from core.summarizers.extractive.summarizer import drafted
 
 _SHARES = (("tasks", 0.25), ("rules", 0.3), ("files", 0.2))
 """Of the room, in order; what a section leaves, and the rest, is for the names: the index is what is needed most."""
+_INDEX_CHARS = 24
+"""What stands around the two lines of the index."""
 _TITLES = {section.key: section.short for section in SECTIONS}
 
 
@@ -32,7 +34,7 @@ def mechanical(request: SummaryRequest, said: str, room_chars: int) -> str:
             out += [_heading(key), *lines]
             room -= sum(len(line) + 1 for line in out[-len(lines) - 1 :])
     written = "\n".join([said, *out])
-    if names := names_index(draft.talk.names, written, room - len(_heading("names")) - 8):
+    if names := names_index(draft.talk.names, written, room - len(_heading("names")) - _INDEX_CHARS):
         out += [_heading("names"), *(f"- {line}" for line in names)]
     return "\n".join([FOUND, *out]) if out else ""
 

@@ -69,6 +69,9 @@ def test_the_next_summary_reads_it_back() -> None:
     assert "max_idle_time" in again
 
 
-@given(st.integers(0, 3_000), st.text(max_size=50))
-def test_it_is_never_longer_than_its_room(room: int, said: str) -> None:
-    assert len(found(said, room)) <= max(0, room)
+MANY = [message for n in range(60) for message in done("Edit", f"some_name_{n}", file_path=f"/w/file_{n}.py", edits=[])]
+
+
+@given(st.integers(0, 4_000), st.booleans())
+def test_it_is_never_longer_than_its_room(room: int, many: bool) -> None:
+    assert len(found("", room, *(MANY if many else MESSAGES))) <= room
