@@ -19,7 +19,8 @@ from core.service.operation import Target
 from core.service.stages import StageSettings
 from core.settings import Settings
 from core.stages.tool_budget import ToolBudgetSettings
-from core.summarizers.base import room_chars
+from core.summarizers import make
+from core.summarizers.base import Summarizer, room_chars
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Config:
     client_pid: int | None = None
     session_id: str = ""
     clock: Callable[[], float] = time.time
+    summarizer: Callable[[str, Callable[[], bool]], Summarizer] = lambda name, _cancelled: make(name)
+    """Makes the summariser of a name; it gives up once the second argument says that nobody wants it any more."""
     call_wait_s: float = 1.0
     """How long to look for the call that is being answered: clients write it within a quarter of a second."""
     poll_s: float = 2.0

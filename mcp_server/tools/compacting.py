@@ -17,7 +17,7 @@ from core.service.compact import compact
 from core.service.host import NAME, wanted, what_to_write
 from core.service.inline import spooled, with_messages
 from core.service.job import CompactResult, How
-from core.summarizers import AUTO, make
+from core.service.persist import persist
 from core.summarizers.base import Summarizer, SummaryRequest
 from core.summarizers.given import Given
 from core.transcript.formats import write_markdown
@@ -33,6 +33,7 @@ from mcp_server.words import compact_words
 from mcp_server.work import Stoppable, in_thread
 
 SAMPLING = "sampling"
+BY_RULE = "extractive"
 _CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
 _MOST_SUMMARY_CHARS = 200_000
@@ -46,12 +47,20 @@ _How = Annotated[
 ]
 _Summary = Annotated[str, Field(max_length=_MOST_SUMMARY_CHARS, description="as this tool asked you to write it")]
 _Who = Annotated[
-    str, Field(max_length=40, description="host: you; sampling: the host's model; extractive: by rule, offline; auto")
+    str,
+    Field(
+        max_length=40,
+        description="host: you; sampling: the host's model; extractive: by rule; anthropic, claude, api, auto",
+    ),
 ]
 _Instructions = Annotated[str, Field(max_length=10_000, description="what the summary should pay attention to")]
 _Keep = Annotated[int | None, Field(ge=0, description="kept word for word at the end")]
 _UpTo = Annotated[str, Field(max_length=200, description="partial: summarise what is before this message")]
 _FromId = Annotated[str, Field(max_length=200, description="partial: summarise from this message on")]
+_Results = Annotated[
+    list[Annotated[str, Field(max_length=200)]],
+    Field(max_length=200, description="store these tool results, by id, and leave previews; nothing else is done"),
+]
 _Messages = Annotated[
     list[dict[str, Any]], Field(description="instead of a session: messages of the API; fewer messages come back")
 ]
@@ -69,6 +78,7 @@ class _Job:
     keep_tokens: int | None = None
     up_to: str = ""
     since: str = ""
+    results: list[str] = field(default_factory=list)
     in_place: bool = False
     dry_run: bool = False
 
@@ -77,17 +87,14 @@ class _Job:
         config, inline = self.config, self.file is None
         target = config.target(self.in_place, self.dry_run, config.inline_dir if inline else None)
         asked = config.options(self.instructions, self.keep_tokens, self.in_place, self.up_to, self.since)
+        known, budget = config.known, config.budget
         with self._source() as file:
-            done = compact(
-                file,
-                summarizer,
-                asked,
-                target,
-                settings=config.known,
-                how=self.how,
-                budget=config.budget,
-                hooks=config.hooks,
-            )
+            if self.results:
+                done = persist(file, self.results, target, known, budget)
+            else:
+                done = compact(
+                    file, summarizer, asked, target, settings=known, how=self.how, budget=budget, hooks=config.hooks
+                )
             return with_messages(done) if inline and not self.dry_run else done
 
     def _source(self) -> AbstractContextManager[SessionFile]:
@@ -103,6 +110,7 @@ async def plan_ahead(
     keep_tokens: int | None,
     up_to: str,
     from_id: str,
+    results: list[str],
     in_place: bool,
     dry_run: bool,
     messages: list[dict[str, Any]],
@@ -112,7 +120,9 @@ async def plan_ahead(
     if summary or dry_run or not (summarizer == SAMPLING or (in_place and summarizer == NAME)):
         return None
     file = await _file(ctx, session, messages, in_place)
-    job = _Job(config_of(ctx), file, messages, how, instructions, keep_tokens, up_to, from_id, in_place, dry_run=True)
+    job = _Job(
+        config_of(ctx), file, messages, how, instructions, keep_tokens, up_to, from_id, results, in_place, dry_run=True
+    )
     return await in_thread(ctx, "reading", lambda: wanted(job))
 
 
@@ -151,6 +161,7 @@ async def compact_session(
     keep_tokens: _Keep = None,
     up_to: _UpTo = "",
     from_id: _FromId = "",
+    results: _Results = [],  # noqa: B006 (never changed; the schema shows it)
     dry_run: bool = False,
     in_place: InPlace = False,
     confirmed: Confirmed = False,  # noqa: ARG001 (the question takes it)
@@ -162,14 +173,17 @@ async def compact_session(
     """
     require(consent)
     file = await _file(ctx, session, messages, in_place)
-    job = _Job(config_of(ctx), file, messages, how, instructions, keep_tokens, up_to, from_id, in_place, dry_run)
+    job = _Job(
+        config_of(ctx), file, messages, how, instructions, keep_tokens, up_to, from_id, results, in_place, dry_run
+    )
     stop = Event()
-    if summarizer == NAME and not (summary or dry_run):
-        result = await in_thread(ctx, "compacting", lambda: wanted(job))
-    else:
-        result = await in_thread(
-            ctx, "compacting", lambda: job(Stoppable(_writer(summary, summarizer, sampled), stop)), stop
-        )
+
+    def work() -> CompactResult | SummaryRequest:
+        if summarizer == NAME and not (summary or dry_run):
+            return wanted(job)
+        return job(Stoppable(_writer(job, stop, summary, summarizer, sampled), stop))
+
+    result = await in_thread(ctx, "compacting", work, stop)
     if isinstance(result, SummaryRequest):
         is_its_own = session == "current" or not file
         other = "" if is_its_own else _OTHER.format(file.id if file else "")
@@ -186,13 +200,14 @@ async def _file(ctx: Ctx, session: str, messages: list[dict[str, Any]], in_place
     return None
 
 
-def _writer(summary: str, summarizer: str, sampled: CreateMessageResult | None) -> Summarizer:
+def _writer(job: _Job, stop: Event, summary: str, summarizer: str, sampled: CreateMessageResult | None) -> Summarizer:
     """Who writes the summary; a dry run takes what costs nothing."""
     if summary:
         return Given(summary)
     if sampled is not None:
         return Given(sampled.content.text if isinstance(sampled.content, TextContent) else "")
-    return make(AUTO if summarizer in (NAME, SAMPLING) else summarizer)
+    name = BY_RULE if job.dry_run or summarizer in (NAME, SAMPLING) else summarizer
+    return job.config.summarizer(name, stop.is_set)
 
 
 def tools() -> list[Tool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -18,7 +19,6 @@ from core.summarizers.base import Summary, SummaryRequest
 from core.testing import SESSION_ID
 from core.transcript.projects import session_file
 from mcp_server import work
-from mcp_server.tools import compacting
 from tests.mcp_server.desk import OTHER, Desk, calling, text_of
 from tests.mcp_server.test_writing import Person, state_of
 
@@ -123,6 +123,23 @@ async def test_a_part_may_be_named(desk: Desk, mode: str) -> None:
 
     assert "“Fix parser 3: keep the word marmalade3.”" in text_of(task)
     assert result_of(done)["how"] == "partial"
+
+
+async def test_results_are_stored_one_by_one(desk: Desk, mode: str) -> None:
+    asked = {"session": SESSION_ID, "results": ["toolu_11111111_0003"]}
+    async with desk.client(mode) as client:
+        planned = result_of(await client.call_tool("compact_session", {**asked, "dry_run": True}))
+        done = result_of(await client.call_tool("compact_session", asked))
+        read = await client.call_tool(
+            "read_persisted_output", {"session": done["session_id"], "id": asked["results"][0]}
+        )
+        wrong = await client.call_tool("compact_session", {**asked, "results": ["toolu_gone"]})
+
+    assert (planned["how"], planned["reason"]) == ("micro", "dry run")
+    assert (done["how"], done["changed"]) == ("micro", True)
+    assert done["tokens_after"] == planned["tokens_after"] < done["tokens_before"]
+    assert "def parse_2" in text_of(read)
+    assert wrong.is_error
 
 
 async def test_in_place_a_person_is_asked_once_when_the_summary_is_there(desk: Desk, mode: str) -> None:
@@ -245,7 +262,6 @@ class Slow:
 
 async def test_progress_is_reported_while_it_works(desk: Desk, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     slow, beats = Slow(), list[str | None]()
-    monkeypatch.setattr(compacting, "make", lambda _name: slow)
     monkeypatch.setattr(work, "BEAT_S", 0.01)
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -253,18 +269,22 @@ async def test_progress_is_reported_while_it_works(desk: Desk, mode: str, monkey
         if len(beats) >= 3:
             slow.go_on.set()
 
-    async with desk.client(mode) as client:
+    async with desk.with_(summarizer=lambda _name, _cancelled: slow).client(mode) as client:
         answer = await client.call_tool("compact_session", {**ASK, "summarizer": "auto"}, progress_callback=on_progress)
 
     assert result_of(answer)["changed"]
     assert beats[:3] == ["compacting"] * 3
 
 
-async def test_what_is_cancelled_writes_nothing(desk: Desk, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    slow = Slow()
-    monkeypatch.setattr(compacting, "make", lambda _name: slow)
+async def test_what_is_cancelled_writes_nothing(desk: Desk, mode: str) -> None:
+    slow, told = Slow(), list[Callable[[], bool]]()
+
+    def summarizer(_name: str, cancelled: Callable[[], bool]) -> Slow:
+        told.append(cancelled)
+        return slow
+
     before = state_of(desk.config.settings.claude_dir)
-    async with desk.client(mode) as client:
+    async with desk.with_(summarizer=summarizer).client(mode) as client:
         async with anyio.create_task_group() as group:
 
             async def call() -> None:
@@ -278,6 +298,7 @@ async def test_what_is_cancelled_writes_nothing(desk: Desk, mode: str, monkeypat
         status = await client.call_tool("context_status", {"session": SESSION_ID})
 
     assert not status.is_error
+    assert [cancelled() for cancelled in told] == [True]
     assert state_of(desk.config.settings.claude_dir) == before
 
 
