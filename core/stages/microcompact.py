@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from core.context.projection import CacheEdited, Replaced
 from core.context.tokens.cost import CacheLife
+from core.context.tokens.estimate import PRIOR
 from core.model import Block, Message
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.edits import editable_from
@@ -35,6 +36,7 @@ PLACEHOLDER = "[Old tool result content cleared; foldmark output {} shows it]"
 MIN_CHARS = 300
 """A shorter result is hardly longer than the placeholder."""
 MIN_RESULT_TOKENS = 400
+"""By the estimate before calibration: that of a shortened session is a bit another, and nothing is to be done there."""
 MIN_AGE = 5
 """Responses after which a result may go; measured re-reads of something mostly come within five."""
 MIN_AGE_REPEATED = 2
@@ -217,7 +219,8 @@ class Microcompact:
         """Results that are large and old enough, and not among the newest."""
         old = [r for r in look.results[:-KEEP_NEWEST] if look.age(r) >= 0]
         ours = [r for r in old if named_by(r.name, self.settings.tools) and _may_go(r, look)]
-        return [c for c in (_candidate(look, r) for r in ours) if c.tokens >= MIN_RESULT_TOKENS]
+        prior = replace(look.scene, calibration=PRIOR)
+        return [_candidate(look, r) for r in ours if prior.block_tokens([r.block]) >= MIN_RESULT_TOKENS]
 
     def _oldest(self, look: _Look) -> list[_Candidate]:
         """The oldest results, without gaps: the public edit knows no others, but it can leave out whole tools.
