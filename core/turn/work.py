@@ -166,10 +166,13 @@ class Work:
         by_notes = self._by_memory(memory, messages, size, measure)
         page = self.journal.new_id("page")[:8]
         planned = by_notes or self._by_summary(messages, size, measure, summarizer, keep_tokens, page)
+        unanswered = _unanswered(messages, planned)
+        again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid == unanswered)
+        planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
         if trigger == "auto" and not is_worth_it(planned.tokens_before, planned.tokens_after, self.levels):
             raise NoGain(planned.tokens_before, planned.tokens_after)
         self.archive(page, planned.gone)
-        event = _event("memory" if by_notes else "full", trigger, planned, messages)
+        event = _event("memory" if by_notes else "full", trigger, planned, unanswered)
         self.bound(event)
         return event
 
@@ -216,18 +219,23 @@ class NoGain(NothingToCompact):
         super().__init__(f"only {max(0, before_tokens - after_tokens)} of {before_tokens} tokens would be saved")
 
 
-def _event(how: How, trigger: Trigger, planned: Plan, messages: Sequence[Message]) -> Compacted:
-    """The boundary of a plan: what stands for what went, the last prompt word for word, and what stays."""
+def _unanswered(messages: Sequence[Message], planned: Plan) -> str:
+    """The last prompt, if it is not kept: it has no answer yet, or only a part of one, and stays word for word."""
+    kept = {m.uuid for m in planned.kept}
+    last = next((m.uuid for m in reversed(messages) if m.kind == "prompt"), "")
+    return "" if last in kept else last
+
+
+def _event(how: How, trigger: Trigger, planned: Plan, unanswered: str) -> Compacted:
+    """The boundary of a plan: what stands for what went, the unanswered prompt, and what stays."""
     key = [u for m in planned.gone for u in m.uuids]
     summary = replace(text_message("summary", planned.summary.text), uuids=(derived_id("summary", *key),))
     front: list[str | Row] = [Row.of(summary)]
     for number, restored in enumerate(planned.restored):
         ident = derived_id("restored", str(number), *key)
         front.append(Row.of(replace(text_message("meta", restored.text), uuids=(ident,))))
+    front += [unanswered] if unanswered else []
     kept = [m.uuid for m in planned.kept]
-    prompts = [m.uuid for m in messages if m.kind == "prompt"]
-    if prompts and prompts[-1] not in kept:  # it is not answered yet, or only in part
-        front.append(prompts[-1])
     before, after = planned.tokens_before, planned.tokens_after
     return Compacted(how, trigger, (*front, *kept), planned.summary.summarizer, before, after, planned.summary.usage)
 

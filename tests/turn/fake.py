@@ -39,6 +39,7 @@ class Fake:
     failures: list[ApiError] = field(default_factory=list)
     """Raised first, one after the other."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    sizes_tokens: list[int] = field(default_factory=list)
     refused: int = 0
     cached: list[str] = field(default_factory=list)
 
@@ -48,6 +49,7 @@ class Fake:
         if self.failures:
             raise self.failures.pop(0)
         asked = self.count(body)
+        self.sizes_tokens.append(asked)
         if asked > self.window_tokens:
             self.refused += 1
             raise too_long(asked, self.window_tokens) if self.says_figures else ApiError("too-long", "too long")
