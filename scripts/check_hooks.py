@@ -1,0 +1,302 @@
+"""Lets the real client run Foldmark's hooks, and times them.
+
+    python scripts/check_hooks.py [--shared DIR] [--clients new old] [--runs 20] [--times-only]
+
+For each client: a large output reaches the model as a stand-in and is read back whole, of the shell and of an MCP
+server; what a summary must keep arrives in the client's request for it; after the compaction the model gets what the
+summary did not say; with a broken store all goes on as without hooks.  Then the time of each hook beyond that of a bare
+interpreter, the median of some runs.  DIR/client holds the client as referee; it needs root (namespaces).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from core.testing import Transcript  # noqa: E402
+
+EVENTS = ("PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop")
+SESSION = "7d4c1f0a-2b7e-4c1d-9a55-0d6b3f1e8a21"
+RULE = "Never edit a migration that exists."
+SAID = "Always keep the synthetic summary marker of the earlier work."
+"""A rule that the scripted summary happens to say."""
+LOST = "What the summary of this session does not say"
+KEEP = "What follows was found in the conversation by rule."
+LIMIT_MS = 150
+KEEPS_HOOKS = ("new", "old")
+"""Clients that take another output of a tool from a hook, and write down what hooks add.  In older ones outputs stay as
+they are, and what a summary must keep is seen by the model itself, in what the compaction printed.
+"""
+
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer("rows")
+
+
+@server.tool(structured_output=False, meta={"anthropic/maxResultSizeChars": 500_000, "anthropic/alwaysLoad": True})
+def rows() -> str:
+    return "\\n".join(f"row {n:06} of a long table" for n in range(7_700))
+
+
+server.run("stdio")
+"""
+ROWS = "\n".join(f"row {n:06} of a long table" for n in range(7_700))
+LINES = "\n".join(f"line {n:06} of a long output" for n in range(6_900))
+
+
+def shell(count: int) -> dict[str, Any]:
+    """A step of the scripted model: print so many lines."""
+    code = f"print('\\n'.join('line %06d of a long output' % n for n in range({count})))"
+    command = f"python3 -c {shlex.quote(code)}"
+    return {"tools": [{"name": "Bash", "input": {"command": command, "description": "print lines"}}]}
+
+
+WAIT = {"tools": [{"name": "Bash", "input": {"command": "sleep 6", "description": "wait for the server"}}]}
+"""Clients do not wait for their servers before the first request."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of the client left."""
+
+    folder: Path
+    session: str
+    calls: Sequence[str]
+
+    @property
+    def transcript(self) -> Path:
+        """The transcript after it."""
+        return self.folder / "project" / f"{self.session}.jsonl"
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """Its rows."""
+        return [json.loads(line) for line in self.transcript.read_text().splitlines()]
+
+    @property
+    def results(self) -> list[str]:
+        """What the model got of the tools."""
+        contents = (block["content"] for block in self._blocks)
+        return [content if isinstance(content, str) else content[0]["text"] for content in contents]
+
+    def requests(self, kind: str) -> list[str]:
+        """The bodies of the requests of one kind, as JSON."""
+        found = sorted((self.folder / "requests").glob(f"*-{kind}.json"))
+        return [json.dumps(json.loads(path.read_text())["body"]) for path in found]
+
+    def output(self, call: str) -> str:
+        """What `foldmark output` gives for a call."""
+        command = [sys.executable, str(ROOT / "foldmark.py"), "output", str(self.transcript), call, "--json"]
+        done = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "HOME": str(self.folder)})
+        return str(json.loads(done.stdout).get("text")) if done.stdout else done.stderr.decode()
+
+    @property
+    def call(self) -> str:
+        """The id of the last tool call."""
+        return str(self._blocks[-1]["tool_use_id"])
+
+    @property
+    def _blocks(self) -> list[dict[str, Any]]:
+        messages = (row["message"]["content"] for row in self.rows if "toolUseResult" in row)
+        return [block for content in messages for block in content if block["type"] == "tool_result"]
+
+
+@dataclass(frozen=True)
+class Referee:
+    """The real client, with Foldmark's hooks in its settings."""
+
+    shared: Path
+    client: str
+    work: Path
+
+    def run(
+        self,
+        name: str,
+        prompt: str,
+        steps: Sequence[Mapping[str, Any]] = (),
+        file: Path | None = None,
+        arguments: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> Run:
+        """One run of the client."""
+        folder = self.work / self.client / name
+        home = folder / "home"
+        home.mkdir(parents=True)
+        command = f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / 'foldmark.py'))} hook"
+        hooks = {
+            event: [{"matcher": "", "hooks": [{"type": "command", "command": f"{command} {event}"}]}]
+            for event in EVENTS
+        }
+        (home / "settings.json").write_text(json.dumps({"hooks": hooks}))
+        (folder / "steps.json").write_text(json.dumps([*steps, {"text": "done"}]))
+        client = self.shared / "client"
+        asked = [str(client / "ns.sh"), sys.executable, str(client / "resume.py"), *([str(file)] if file else [])]
+        asked += ["--client", self.client, "--home", str(home), "--prompt", prompt, "--keep", str(folder)]
+        asked += ["--steps", str(folder / "steps.json"), *(f"--arg={argument}" for argument in arguments)]
+        asked += [f"--env={key}={value}" for key, value in (env or {}).items()]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False)
+        said = json.loads(done.stdout)
+        return Run(folder, said["session"], said["calls"])
+
+
+def conversation(folder: Path) -> Path:
+    """A transcript with two rules in it."""
+    talk = Transcript(SESSION).prompt(RULE).answer("Understood.").prompt(SAID).answer("I will.")
+    talk.prompt("Add an index for the orders of a customer.").answer("Which columns?")
+    return talk.write(folder / f"{SESSION}.jsonl")
+
+
+def check_shell(referee: Referee) -> Iterator[str]:
+    """The shell's output of 200,000 characters: what the client stores itself, and what it would not."""
+    own = referee.run("shell", "print", [shell(6_900)])
+    if "<persisted-output>" not in own.results[0] or len(own.results[0]) > 3_000:
+        yield f"the model got {len(own.results[0])} characters of what the client stores itself"
+    if own.output(own.call).rstrip("\n") != LINES:
+        yield "what the client stored is not read back whole"
+    ours = referee.run("shell-long", "print", [shell(4_900)], env={"BASH_MAX_OUTPUT_LENGTH": "150000"})
+    yield from _stands_in(ours, "\n".join(LINES.split("\n")[:4_900]))
+
+
+def check_server(referee: Referee) -> Iterator[str]:
+    """200,000 characters of an MCP server that is allowed to give as much."""
+    script = referee.work / "server.py"
+    script.write_text(SERVER)
+    config = {"mcpServers": {"rows": {"type": "stdio", "command": sys.executable, "args": [str(script)]}}}
+    settings = referee.work / "mcp.json"
+    settings.write_text(json.dumps(config))
+    steps = [WAIT, {"tools": [{"name": "mcp__rows__rows", "input": {}}]}]
+    arguments = ["--mcp-config", str(settings)]
+    yield from _stands_in(referee.run("server", "print", steps, arguments=arguments), ROWS)
+
+
+def _stands_in(run: Run, whole: str) -> Iterator[str]:
+    shown = run.results[-1]
+    if f"id: {run.call}" not in shown or len(shown) > 3_000:
+        yield f"{run.folder.name}: the model got {len(shown)} characters: {shown[:80]!r}"
+    if run.output(run.call) != whole:
+        yield f"{run.folder.name}: it is not read back whole"
+
+
+def check_compaction(referee: Referee) -> Iterator[str]:
+    """A compaction: what the summary must keep, and what it lost."""
+    source = conversation(referee.work / referee.client)
+    compacted = referee.run("compact", "/compact keep it short", file=source)
+    asked = compacted.requests("compact")
+    if not any(KEEP in body and RULE in body.partition(KEEP)[2] for body in asked):
+        yield "what must be kept is not in the request for the summary"
+    if any(path.name == "compaction.txt" for path in compacted.folder.rglob("*")):
+        yield "the note of the compaction was left"
+    later = referee.run("later", "NEXT-PROMPT", file=compacted.transcript)
+    sent = later.requests("main")
+    if not sent or RULE not in sent[-1]:
+        yield "what the summary lost is not in the next request"
+    elif referee.client in KEEPS_HOOKS and RULE not in sent[-1].partition(LOST)[2]:
+        yield "what the summary lost was not put back"
+    elif SAID in sent[-1].partition(LOST)[2]:
+        yield "what the summary says was put back all the same"
+
+
+def check_broken_store(referee: Referee) -> Iterator[str]:
+    """A file where the store should be: the result stays whole, and the client goes on."""
+    source = conversation(referee.work / referee.client / "broken-source")
+    source.with_suffix("").mkdir()
+    (source.with_suffix("") / "tool-results").write_text("in the way")
+    run = referee.run("broken", "print", [shell(4_900)], file=source, env={"BASH_MAX_OUTPUT_LENGTH": "150000"})
+    if run.results[0] != "\n".join(LINES.split("\n")[:4_900]):
+        yield f"the model got {len(run.results[0])} characters"
+    if run.calls.count("main") != 2:
+        yield f"the client did not go on: {run.calls}"
+
+
+CHECKS: Mapping[str, Callable[[Referee], Iterator[str]]] = {
+    "a large output of the shell": check_shell,
+    "a large output of a server": check_server,
+    "a compaction": check_compaction,
+    "a broken store": check_broken_store,
+}
+
+
+def inputs(folder: Path) -> dict[str, tuple[str, bytes]]:
+    """For each hook an input of an ordinary session: the sample of some 180,000 tokens."""
+    transcript = folder / f"{SESSION}.jsonl"
+    transcript.write_bytes((ROOT / "examples" / "session.jsonl").read_bytes())
+
+    def given(**fields: Any) -> bytes:
+        return json.dumps(
+            {"session_id": SESSION, "transcript_path": str(transcript), "cwd": "/srv/app", **fields}
+        ).encode()
+
+    def used(text: str) -> bytes:
+        response = {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+        return given(tool_name="Bash", tool_use_id="toolu_1", tool_response=response)
+
+    return {
+        "PostToolUse, small": ("PostToolUse", used("x" * 10_000)),
+        "PostToolUse, 200k": ("PostToolUse", used(LINES)),
+        "PreCompact": ("PreCompact", given(trigger="auto")),
+        "SubagentStop": ("SubagentStop", given(agent_type="", last_assistant_message="A summary. " * 500)),
+        "SessionStart, compact": ("SessionStart", given(source="compact")),
+        "SessionStart, resume": ("SessionStart", given(source="resume")),
+        "Stop": ("Stop", given()),
+    }
+
+
+def times(folder: Path, runs: int) -> dict[str, float]:
+    """The median time of each hook beyond that of an interpreter which does nothing, in milliseconds."""
+    cases = {name: ([str(ROOT / "foldmark.py"), "hook", event], raw) for name, (event, raw) in inputs(folder).items()}
+    cases["bare"] = (["-c", "pass"], b"")
+    taken: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(runs + 1):  # the first one fills the caches
+        for name, (arguments, raw) in cases.items():
+            taken[name].append(_time_ms([sys.executable, *arguments], raw, folder))
+    medians = {name: statistics.median(values[1:]) for name, values in taken.items()}
+    return {name: median - medians["bare"] for name, median in medians.items() if name != "bare"}
+
+
+def _time_ms(command: Sequence[str], raw: bytes, home: Path) -> float:
+    begin = time.perf_counter()
+    subprocess.run(command, input=raw, capture_output=True, check=True, env={**os.environ, "HOME": str(home)})
+    return (time.perf_counter() - begin) * 1_000
+
+
+def main() -> int:
+    """Check all, print what is wrong; 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--clients", nargs="*", default=["new", "old"])
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--times-only", action="store_true")
+    asked = parser.parse_args()
+    bad = 0
+    with tempfile.TemporaryDirectory() as work:
+        for client in [] if asked.times_only else asked.clients:
+            referee = Referee(asked.shared, client, Path(work))
+            for name, check in CHECKS.items():
+                if check in (check_shell, check_server) and client not in KEEPS_HOOKS:
+                    continue
+                faults = [*check(referee)]
+                bad += len(faults)
+                print(f"{client}: {name}: {'; '.join(faults) or 'ok'}")
+        for name, beyond in times(Path(work), asked.runs).items():
+            print(f"{name}: {beyond:.0f} ms{' (too long)' if beyond > LIMIT_MS else ''}")
+            bad += beyond > LIMIT_MS
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

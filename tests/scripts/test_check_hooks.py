@@ -1,0 +1,57 @@
+"""The hooks in the real client, where one is at hand; and that the script can tell right from wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from scripts.check_hooks import CHECKS, LINES, Referee, check_broken_store, check_shell, inputs, times
+
+SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
+CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """A folder of the shape that the script takes, whose client shows the whole output to the model."""
+    row = {
+        "type": "user",
+        "toolUseResult": {},
+        "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": LINES}]},
+    }
+    client = tmp_path / "shared" / "client"
+    client.mkdir(parents=True)
+    (client / "row.json").write_text(json.dumps(row) + "\n")
+    (client / "ns.sh").write_text(
+        '#!/bin/sh\nwhile [ "$1" != --keep ]; do shift; done\nmkdir "$2/project"\n'
+        'cp "$(dirname "$0")/row.json" "$2/project/s.jsonl"\necho \'{"session": "s", "calls": ["main"]}\'\n'
+    )
+    (client / "ns.sh").chmod(0o755)
+    return tmp_path / "shared"
+
+
+def test_a_client_without_hooks_is_found_out(shared: Path, tmp_path: Path) -> None:
+    referee = Referee(shared, "new", tmp_path / "work")
+
+    assert any("the model got" in fault for fault in check_shell(referee))
+    assert any("did not go on" in fault for fault in check_broken_store(referee))
+
+
+def test_every_hook_is_timed(tmp_path: Path) -> None:
+    assert times(tmp_path, 1).keys() == inputs(tmp_path).keys()
+
+
+@pytest.mark.client
+@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("client", ["new"])
+def test_the_real_client(client: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (CLIENTS / client).is_dir() or not (SHARED / "client" / "ns.sh").is_file():
+        pytest.skip("no client is installed (FOLDMARK_CLIENT_HOME, FOLDMARK_SHARED)")
+    if os.geteuid() != 0:
+        pytest.skip("the client is run in namespaces of its own, which needs root")
+    monkeypatch.setenv("FOLDMARK_CLIENT_HOME", str(CLIENTS))
+
+    assert [*CHECKS[name](Referee(SHARED, client, tmp_path))] == []
