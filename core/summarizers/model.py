@@ -114,8 +114,8 @@ class ModelSummarizer:
             return None
 
     def _plain(self, request: SummaryRequest, bill: _Bill) -> Written:
-        quoted = self.fitted(request)
-        for tries in range(RETRIES + 1):
+        quoted, tries = self.fitted(request), 0
+        while True:
             body = self.plain_body(request, quoted)
             try:
                 written = self._write(body, bill)
@@ -123,15 +123,10 @@ class ModelSummarizer:
                 shorter = _shorter(quoted, body, error, tries)
                 if shorter == quoted:
                     raise
-                quoted = shorter
+                quoted, tries = shorter, tries + 1
             else:
-                break
-        if quoted.left_out:
-            said = (
-                f"{quoted.left_out} of {len(quoted.parts)} rounds were too much for the model, which did not see them"
-            )
-            bill.remarks = (*bill.remarks, said)
-        return written
+                bill.remarks += left_out_remarks(quoted)
+                return written
 
     def _write(self, body: Mapping[str, JSON], bill: _Bill) -> Written:
         """What the model writes; asked once more, with twice the room, if it reached the limit."""
@@ -142,7 +137,11 @@ class ModelSummarizer:
         roomier = {**body, "max_tokens": min(2 * most, self._model.max_output_tokens)}
         try:
             return read(self._sent(roomier, bill))
-        except (SummaryRejected, ApiError):
+        except SummaryRejected:
+            return written
+        except ApiError as error:
+            if error.kind == "cancelled":
+                raise
             return written
 
     def _sent(self, body: Mapping[str, JSON], bill: _Bill) -> Reply:

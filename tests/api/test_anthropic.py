@@ -327,3 +327,14 @@ def test_a_stream_with_parts_that_nobody_knows_is_read() -> None:
     assert reply.content[0]["citations"] == [{"n": 1}, {"n": 2}]
     assert reply.content[1]["input"] == {}
     assert (reply.usage.input_tokens, reply.usage.output_tokens, reply.stop_reason) == (5, 2, "max_tokens")
+
+
+def test_a_stream_that_ends_too_early_is_no_answer() -> None:
+    from core.api.stream import StreamedMessage
+
+    message = StreamedMessage()
+    message.add({"type": "message_start", "message": {}})
+    with pytest.raises(ApiError) as caught:
+        message.reply()
+
+    assert caught.value.kind == "network"

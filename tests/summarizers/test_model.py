@@ -12,6 +12,7 @@ import pytest
 from core.api.anthropic import Access, AnthropicEndpoint
 from core.api.endpoint import ApiError
 from core.api.payload import prompt_tokens
+from core.context.tokens.models import lookup
 from core.context.view import api_messages, messages_of
 from core.errors import SummaryRejected
 from core.model import JSON, Message
@@ -22,6 +23,7 @@ from core.summarizers.model import RETRIES, ModelSummarizer, continued
 from core.summarizers.repair import Fault
 from core.testing import ScriptedApi, WindowedModel, answers
 from core.testing.answers import Answer, Failure
+from core.testing.api import Request
 from core.transcript.chain import load
 from tests.summarizers.build import answer, call, result, said
 
@@ -127,6 +129,36 @@ def test_a_summary_that_stays_cut_says_so(second: Answer | Failure) -> None:
     assert f"first line\n\n{CUT_MARK}" in summary.text
     assert "half of" not in summary.text
     assert any("cut" in remark for remark in summary.remarks)
+
+
+def test_a_call_that_is_cancelled_while_more_room_is_tried_is_cancelled() -> None:
+    gone: list[bool] = []
+
+    def cut(_: Request) -> Answer:
+        gone.append(True)
+        return answers.cut_off("<summary>half of")
+
+    with ScriptedApi(cut) as api:
+        stoppable = AnthropicEndpoint(
+            Access("key", base_url=api.url),
+            clock=time.monotonic,
+            sleep=lambda _: None,
+            cancelled=lambda: len(gone) > 1,
+        )
+        with pytest.raises(ApiError) as caught:
+            ModelSummarizer(stoppable, MODEL).summarize(request())
+
+    assert caught.value.kind == "cancelled"
+
+
+def test_a_model_without_more_room_is_asked_once() -> None:
+    small = lookup("claude-3-5-haiku-20241022").max_output_tokens
+    with ScriptedApi([answers.cut_off("<summary>first line\nhalf of")]) as api:
+        asked = SummaryRequest(rounds(3), budget_chars=8 * small)
+        summary = ModelSummarizer(endpoint(api), "claude-3-5-haiku-20241022").summarize(asked)
+
+    assert [body["max_tokens"] for body in api.bodies] == [small]
+    assert CUT_MARK in summary.text
 
 
 def test_a_text_longer_than_its_room_is_cut_and_marked() -> None:

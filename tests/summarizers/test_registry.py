@@ -74,3 +74,10 @@ def test_a_model_mends_its_own_summary_also_behind_a_fallback() -> None:
     assert repairer_of(make("api")) is None
     assert repairer_of(make("anthropic", Resources(fallback=False))) is not None
     assert repairer_of(make("claude")) is not None
+
+
+def test_what_is_not_there_counts_nothing_either() -> None:
+    missing = make("api", Resources(fallback=False))
+
+    with pytest.raises(ApiError):
+        missing._endpoint.count({})  # type: ignore[attr-defined]

@@ -204,3 +204,30 @@ def test_auto_with_nothing_at_hand_is_offline(case: Path, monkeypatch: pytest.Mo
 def test_what_does_not_go_together_is_refused(case: Path, capsys: Capture, args: list[str]) -> None:
     assert run(["compact", str(case), *args]) == 2
     assert "--summarizer" in capsys.readouterr().err or "--batch" in args
+
+
+def test_sessions_that_need_no_summary_are_not_in_the_batch(
+    case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    small = Transcript().prompt("Hello").answer("Hi.").write(case.parent / "small.jsonl")
+    results, api = asked(monkeypatch, capsys, [GOOD], str(case), str(small), "--batch")
+
+    assert sorted(r["summarizer"] for r in results) == ["", "batch"]
+    assert len(api.requests[0].body["requests"]) == 1  # type: ignore[arg-type]
+
+
+def test_a_batch_that_cannot_be_looked_at_is_an_error_and_stays(
+    case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    from core.api.endpoint import ApiError
+    from core.summarizers.batch import BatchSummarizer
+
+    def broken(*_: object) -> bool:
+        raise ApiError("network", "no answer", "try again later")
+
+    monkeypatch.setattr(BatchSummarizer, "wait", broken)
+    before = tree(case.parent)
+    result, _ = asked(monkeypatch, capsys, [GOOD], str(case), "--batch", code=1)
+
+    assert result["error"]["message"] == "no answer"
+    assert tree(case.parent) == before
