@@ -1,12 +1,13 @@
 """Compacts every sample transcript and puts the results before the real client.
 
     python scripts/compare_compacted.py [--shared DIR] [--clients new old 2.0.76 1.0.128] [--keep TOKENS]
-                                         [--in-place] [--micro]
+                                         [--in-place] [--micro | --up-to | --from]
 
 For every main transcript below DIR/real and DIR/corpus that the newest client resumes: `foldmark compact` writes a new
 session (or appends to a copy); the source must keep its bytes and its mtime, a second run must change nothing, each
 client must resume the result without compacting it again and send exactly what `foldmark view` says, and `foldmark
 undo` must give back what was there, byte for byte.  A small `--keep` makes something go in short samples too.
+`--up-to` and `--from` compact one half only, cut at the message in the middle.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from core.context.dialect import NEWEST  # noqa: E402
+from core.context.rounds import cut_points  # noqa: E402
+from core.context.view import messages_of  # noqa: E402
+from core.transcript.chain import load  # noqa: E402
 from scripts.compare_client import Comparison, Flat, answer, comparer, differing, transcripts, view  # noqa: E402
 
 ASKS_FOR_TITLES = {"1.0.128"}
@@ -35,11 +39,18 @@ ASKS_FOR_TITLES = {"1.0.128"}
 that has no title yet, on any session.  In place these are the old ends; a new session brings its title along."""
 
 
+MIDDLE = "(middle)"
+REFUSALS = ("in the middle of a turn", "a tool is still at work", "no message of the active context")
+"""Why a transcript cannot be cut there, or is too short to have a middle."""
+
+
 @dataclass
 class Outcome:
     """What became of one transcript."""
 
     source: Path
+    how: str = ""
+    """By what, where there is a choice."""
     compacted: Path | None = None
     faults: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
@@ -54,19 +65,26 @@ def foldmark(work: Path, *arguments: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+def copied(source: Path, work: Path) -> Path:
+    """A copy of a transcript, with what is stored beside it, in a folder of its own."""
+    file = Path(tempfile.mkdtemp(dir=work)) / source.name
+    shutil.copy2(source, file)
+    if source.with_suffix("").is_dir():
+        shutil.copytree(source.with_suffix(""), file.with_suffix(""))
+    return file
+
+
 def compacted(source: Path, work: Path, options: Sequence[str]) -> Outcome:
     """Everything that needs no client."""
     in_place = "--in-place" in options
     outcome = Outcome(source)
-    folder = Path(tempfile.mkdtemp(dir=work))
-    file = folder / source.name
-    shutil.copy2(source, file)
-    if source.with_suffix("").is_dir():
-        shutil.copytree(source.with_suffix(""), file.with_suffix(""))
+    file = copied(source, work)
     before, state = file.read_bytes(), file.stat()
+    options = [middle(file) if option == MIDDLE else option for option in options]
     result = foldmark(work, "compact", str(file), *options)
     if "error" in result:
-        outcome.faults.append(f"error: {result['error']['message']}")
+        message = result["error"]["message"]
+        outcome.faults += [] if any(refusal in message for refusal in REFUSALS) else [f"error: {message}"]
         return outcome
     if not in_place and (file.read_bytes() != before or file.stat().st_mtime_ns != state.st_mtime_ns):
         outcome.faults.append("the source was touched")
@@ -76,11 +94,20 @@ def compacted(source: Path, work: Path, options: Sequence[str]) -> Outcome:
     written = output.read_bytes()
     if foldmark(work, "compact", str(output), *options).get("changed") or output.read_bytes() != written:
         outcome.faults.append("a second run changed something")
-    outcome.faults += _undone(file, output, before, written, work)
+    outcome.faults += undone(file, output, before, written, work)
     return outcome
 
 
-def _undone(file: Path, output: Path, before: bytes, written: bytes, work: Path) -> Iterator[str]:
+def middle(file: Path) -> str:
+    """The message at the cut in the middle of the active view."""
+    log, chain = load(file)
+    with log:
+        messages = messages_of(log, chain)
+        points = cut_points(messages)[:-1]
+        return messages[points[len(points) // 2]].uuid if points else "none"
+
+
+def undone(file: Path, output: Path, before: bytes, written: bytes, work: Path) -> Iterator[str]:
     """Takes the compaction back, looks, and puts the result there again for the clients."""
     foldmark(work, "undo", str(output))
     if file.read_bytes() != before:
@@ -107,6 +134,28 @@ def resumed(outcome: Outcome, client: str, shared: Path, flat: Flat, in_place: b
     return faults
 
 
+def resumed_by(
+    clients: Sequence[str], outcomes: Sequence[Outcome], shared: Path, flat: Flat, in_place: bool, pool: Executor
+) -> None:
+    """Has each client resume each result, and adds what is wrong."""
+    pairs = [(outcome, client) for client in clients for outcome in outcomes if outcome.compacted]
+    found = pool.map(lambda pair: resumed(pair[0], pair[1], shared, flat, in_place), pairs)
+    for (outcome, _), faults in zip(pairs, found, strict=True):
+        outcome.faults += faults
+
+
+def told(outcomes: Sequence[Outcome], clients: Sequence[str], shared: Path) -> int:
+    """Prints what is wrong, what is known, and the counts; the exit status."""
+    for outcome in outcomes:
+        name = " ".join(filter(None, (str(outcome.source.relative_to(shared)), outcome.how)))
+        for line in (*outcome.faults, *(f"known: {k}" for k in outcome.known)):
+            print(f"{name}: {line}")
+    done = sum(o.compacted is not None for o in outcomes)
+    wrong = sum(bool(o.faults) for o in outcomes)
+    print(f"{len(outcomes)} transcripts: {done} written, {done * len(clients)} resumed, {wrong} not as promised")
+    return 1 if wrong or not outcomes else 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparison; the exit status is 1 when anything is not as promised."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,29 +166,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--keep", type=int)
     parser.add_argument("--in-place", action="store_true")
     parser.add_argument("--micro", action="store_true", help="compact --how micro --force instead of a full compaction")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--up-to", action="store_true", help="compact what is before the message in the middle")
+    part.add_argument("--from", dest="since", action="store_true", help="compact that message and what follows")
     parser.add_argument("--cache", type=Path, help="answers of the newest client to the sources")
     given = parser.parse_args(arguments)
     flat = comparer(given.shared)
     chosen = ["--in-place"] * given.in_place + ["--how", "micro", "--force"] * given.micro
+    chosen += ["--up-to", MIDDLE] * given.up_to + ["--from", MIDDLE] * given.since
     chosen += [] if given.keep is None else ["--keep", str(given.keep)]
     sources = [p for p in transcripts(given.shared, given.only) if answer(given.shared, p, "new", given.cache)["ok"]]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(given.jobs) as pool:
         work = Path(folder)
         outcomes = list(pool.map(lambda p: compacted(p, work, chosen), sources))
-        pairs = [(o, client) for client in given.clients for o in outcomes if o.compacted]
-        for (outcome, _), faults in zip(
-            pairs,
-            pool.map(lambda pair: resumed(pair[0], pair[1], given.shared, flat, given.in_place), pairs),
-            strict=True,
-        ):
-            outcome.faults += faults
-    for outcome in outcomes:
-        for line in (*outcome.faults, *(f"known: {k}" for k in outcome.known)):
-            print(f"{outcome.source.relative_to(given.shared)}: {line}")
-    done = sum(o.compacted is not None for o in outcomes)
-    wrong = sum(bool(o.faults) for o in outcomes)
-    print(f"{len(outcomes)} transcripts: {done} compacted, {len(pairs)} resumed, {wrong} not as promised")
-    return 1 if wrong or not outcomes else 0
+        resumed_by(given.clients, outcomes, given.shared, flat, given.in_place, pool)
+    return told(outcomes, given.clients, given.shared)
 
 
 if __name__ == "__main__":
