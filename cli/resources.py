@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,7 @@ class Access:
     deadline_s: int
     models_file: Path | None
     claude_program: str
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(repr=False)
 
     def endpoint(self, cancelled: Callable[[], bool] = lambda: False) -> AnthropicEndpoint:
         """The Messages API, with the key or token of the environment; a call ends once it is `cancelled`."""

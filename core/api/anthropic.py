@@ -11,12 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
+import msgspec
+
 from core.api.endpoint import ApiError, Reply
 from core.api.failures import classify
 from core.api.patience import Attempts, Patience
 from core.api.payload import betas, count_payload
 from core.api.stream import StreamedMessage
 from core.model import JSON
+from core.transcript.formats.blocks import mapping, string
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -106,9 +109,12 @@ class AnthropicEndpoint:
                 stream_cls=Stream[object],
             ) as stream,
         ):
-            for event in stream:
+            for event in Stream.raw_events(stream.response):  # pings too: they are all that a thinking model sends
                 attempts.check()
-                message.add(cast("dict[str, JSON]", event) if isinstance(event, dict) else {})
+                if event.event == "error":
+                    raise _in_stream(event.data, stream.response.headers)
+                if event.event != "ping" and event.data:
+                    message.add(mapping(cast(JSON, event.json())))
         return message.reply()
 
     def _plain(
@@ -176,6 +182,18 @@ def _failures(attempts: Attempts) -> Iterator[None]:
         raise ApiError("network", f"no whole answer from the model API: {said}", "try again later") from None
     except AnthropicError as error:
         raise ApiError("request", f"the call of the model API failed: {error}") from None
+
+
+def _in_stream(data: str, headers: Mapping[str, str]) -> ApiError:
+    """An error that comes after a status of 200: by its type."""
+    try:
+        body: JSON = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        body = {}
+    error = mapping(mapping(body).get("error"))
+    code = string(mapping(error.get("details")).get("error_code"))
+    said, request_id = string(error.get("message")) or data, headers.get("request-id", "")
+    return classify(200, string(error.get("type")), said, code=code, body=data, request_id=request_id)
 
 
 def _of_status(error: APIStatusError) -> ApiError:

@@ -19,6 +19,8 @@ class Answer:
     piece_chars: int = 20
     pause_s: float = 0.0
     """Before each piece."""
+    pings: int = 0
+    """How often the stream says that it lives, with the same pauses, before it says more."""
     breaks: bool = False
     """Whether the connection is dropped where the message should end."""
     error: tuple[str, str] | None = None

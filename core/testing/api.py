@@ -243,7 +243,9 @@ async def _events(answer: Answer, body: Mapping[str, JSON]) -> AsyncIterator[byt
     yield _event(
         "message_start", message={**whole, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
     )
-    yield _event("ping")
+    for _ in range(answer.pings):
+        await asyncio.sleep(answer.pause_s)
+        yield _event("ping")
     for at, block in enumerate(answer.blocks):
         begun, deltas = _split(block, answer.piece_chars)
         yield _event("content_block_start", index=at, content_block=begun)

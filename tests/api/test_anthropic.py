@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -227,6 +228,30 @@ def test_a_stream_that_falls_silent_is_given_up() -> None:
     slow = answers.text("an answer that takes its time", pause_s=5)
     with ScriptedApi([slow, answers.text("at last")]) as api:
         assert endpoint(api, patience=Patience(silence_s=0.2)).send(BODY).text == "at last"
+
+
+def test_a_stream_that_does_nothing_but_ping_is_ended_too() -> None:
+    looks: list[bool] = []
+
+    def cancelled() -> bool:
+        looks.append(True)
+        return len(looks) > 5
+
+    pinging = replace(answers.text("never", pause_s=0.05), pings=400)
+    with ScriptedApi([pinging]) as api, pytest.raises(ApiError) as caught:
+        endpoint(api, cancelled=cancelled).send(BODY)
+
+    assert caught.value.kind == "cancelled"
+
+
+@pytest.mark.parametrize("data", ['{"error": {"type": "overloaded_error"}}', "overloaded_error", "[]"])
+def test_any_error_in_a_stream_has_a_kind(data: str) -> None:
+    from core.api.anthropic import _in_stream
+
+    error = _in_stream(data, {"request-id": "req_1"})
+
+    assert error.kind == ("overloaded" if "overloaded" in data else "request")
+    assert error.request_id == "req_1"
 
 
 def test_a_cancelled_call_ends_between_two_events() -> None:
