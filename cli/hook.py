@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from core.service.hooks.limits import Limits
 
+PROGRAM = Path(__file__).parents[1] / "foldmark.py"
 LOG = "hooks.log"
 LOG_BYTES = 64 << 10
 """A longer log begins anew."""
@@ -27,13 +28,28 @@ def run(event: str) -> int:
     try:
         from core.service.hooks import answer
 
-        text = answer(event, sys.stdin.buffer.read(), _limits)
+        raw = sys.stdin.buffer.read()
+        if event == "Stop":
+            _keep_notes(raw)
+        text = answer(event, raw, _limits)
         with open(1, "wb", closefd=False) as out:  # unlike `sys.stdout` it is not flushed again at the end
             out.write(text.encode("utf-8", "replace"))
     except Exception as error:  # noqa: BLE001 (no fault of ours may stop a host)
         with suppress(Exception):
             _log(event, error)
     return 0
+
+
+def _keep_notes(raw: bytes) -> None:
+    """Bring the notes of the session up to date where that is due, in a process that nobody waits for."""
+    import json
+    from subprocess import DEVNULL, Popen
+
+    transcript = json.loads(raw)["transcript_path"]
+    if os.path.isfile(transcript) and os.path.isabs(transcript):  # what is no absolute path may be an option
+        command = [sys.executable, str(PROGRAM), "memory", "refresh", transcript]
+        # A host reads what a hook prints to its end: the new process must not hold that open.
+        Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
 
 
 def _limits() -> Limits:

@@ -4,8 +4,9 @@
 
 For each client: a large output reaches the model as a stand-in and is read back whole, of the shell and of an MCP
 server; what a summary must keep arrives in the client's request for it; after the compaction the model gets what the
-summary did not say; with a broken store all goes on as without hooks.  Then the time of each hook beyond that of a bare
-interpreter, the median of some runs.  DIR/client holds the client as referee; it needs root (namespaces).
+summary did not say; with a broken store all goes on as without hooks; after a turn there are notes.  Then the time of
+each hook beyond that of a bare interpreter, the median of some runs.  DIR/client holds the client as referee; it needs
+root (namespaces).
 """
 
 from __future__ import annotations
@@ -132,8 +133,9 @@ class Referee:
         file: Path | None = None,
         arguments: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
+        last_s: int = 0,
     ) -> Run:
-        """One run of the client."""
+        """One run of the client; at its end it waits so long."""
         folder = self.work / self.client / name
         home = folder / "home"
         home.mkdir(parents=True)
@@ -142,6 +144,10 @@ class Referee:
             event: [{"matcher": "", "hooks": [{"type": "command", "command": f"{command} {event}"}]}]
             for event in EVENTS
         }
+        # The client's world ends with it: what goes on in the background gets some time.
+        hooks["SessionEnd"] = [
+            {"matcher": "", "hooks": [{"type": "command", "command": f"sleep {last_s}", "timeout": 30}]}
+        ]
         (home / "settings.json").write_text(json.dumps({"hooks": hooks}))
         (folder / "steps.json").write_text(json.dumps([*steps, {"text": "done"}]))
         client = self.shared / "client"
@@ -223,11 +229,23 @@ def check_broken_store(referee: Referee) -> Iterator[str]:
         yield f"the client did not go on: {run.calls}"
 
 
+def check_notes(referee: Referee) -> Iterator[str]:
+    """After a turn of a long session there are notes."""
+    source = referee.work / referee.client / f"{SESSION}.jsonl"
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_bytes((ROOT / "examples" / "session.jsonl").read_bytes())
+    run = referee.run("notes", "NEXT-PROMPT", file=source, last_s=15)
+    notes = run.transcript.with_suffix("") / "session-memory" / "notes.md"
+    if not notes.is_file() or "Never edit a migration that exists." not in notes.read_text():
+        yield "there are no notes"
+
+
 CHECKS: Mapping[str, Callable[[Referee], Iterator[str]]] = {
     "a large output of the shell": check_shell,
     "a large output of a server": check_server,
     "a compaction": check_compaction,
     "a broken store": check_broken_store,
+    "notes": check_notes,
 }
 
 

@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,10 +98,10 @@ def test_a_fault_leaves_one_private_line_without_secrets(
     monkeypatch.setattr("core.service.hooks.answer", broken)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given(transcript))))
 
-    assert hook.run("Stop") == 0
+    assert hook.run("PreCompact") == 0
     assert capfd.readouterr() == ("", "")
     [line] = logged(scratch_home).splitlines()
-    assert " Stop OSError: no room for " in line
+    assert " PreCompact OSError: no room for " in line
     assert key not in line
     [path] = scratch_home.rglob(hook.LOG)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -154,6 +155,34 @@ def test_settings_that_cannot_be_read_do_not_stop_a_host(start: Start, transcrip
     done = subprocess.run(command, input=b"x", cwd=tmp_path / "home" / "project", capture_output=True, check=False)
 
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_after_a_turn_the_notes_are_kept_by_a_process_that_nobody_waits_for(start: Start, tmp_path: Path) -> None:
+    talk = Transcript()
+    for n in range(60):
+        talk.prompt(f"Never touch module_{n}.py before its tests are there.").answer(f"I leave module {n} alone. " * 60)
+    transcript = talk.write(tmp_path / "long.jsonl")
+
+    done = start("hook", "Stop", stdin=given(transcript))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    notes = transcript.with_suffix("") / "session-memory" / "notes.md"
+    for _ in range(300):
+        if notes.exists():
+            break
+        time.sleep(0.1)
+    assert "Never touch module_59.py" in notes.read_text()
+
+
+@pytest.mark.parametrize("path", ["--all", "relative.jsonl", "/none.jsonl"])
+def test_what_is_no_transcript_gets_no_notes(path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("--all", "relative.jsonl"):
+        (tmp_path / name).write_text("{}")
+    monkeypatch.setattr("subprocess.Popen", lambda command, **_: pytest.fail(f"started {command}"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given(Path(path)))))
+
+    assert hook.run("Stop") == 0
 
 
 class _Terminal(io.TextIOWrapper):
