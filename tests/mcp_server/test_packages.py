@@ -45,7 +45,7 @@ def test_what_the_plugin_starts_is_there() -> None:
     commands = re.findall(r'"command": "foldmark (\w+)', hooks)
     servers = read(PLUGIN / ".mcp.json")["mcpServers"]
 
-    assert len(commands) == 4
+    assert len(commands) == 5
     assert servers == {"foldmark": {"command": "foldmark", "args": ["serve"]}}
     assert {*commands, "serve"} <= {*COMMANDS}
 
