@@ -14,6 +14,7 @@ from mcp.server.mcpserver import Context
 from core.compaction.full import Options
 from core.compaction.hooks import CommandHooks
 from core.compaction.restore import RestoreLimits
+from core.memory.limits import MemoryLimits
 from core.service.find import Caller
 from core.service.operation import Target
 from core.service.stages import StageSettings
@@ -21,6 +22,9 @@ from core.settings import Settings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers import make
 from core.summarizers.base import Summarizer, room_chars
+
+MakeSummarizer: TypeAlias = Callable[[str, Callable[[], bool]], Summarizer]
+"""Of a name; it gives up once the second argument says that nobody waits any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +40,7 @@ class Config:
     client_pid: int | None = None
     session_id: str = ""
     clock: Callable[[], float] = time.time
-    summarizer: Callable[[str, Callable[[], bool]], Summarizer] = lambda name, _cancelled: make(name)
-    """Makes the summariser of a name; it gives up once the second argument says that nobody wants it any more."""
+    summarizer: MakeSummarizer = lambda name, _cancelled: make(name)
     call_wait_s: float = 1.0
     """How long to look for the call that is being answered: clients write it within a quarter of a second."""
     poll_s: float = 2.0
@@ -70,6 +73,11 @@ class Config:
     def hooks(self) -> CommandHooks:
         """What the user has run around a compaction."""
         return CommandHooks(self.settings.pre_compact, self.settings.session_start, self.settings.post_compact)
+
+    @property
+    def memory_limits(self) -> MemoryLimits:
+        """How large the notes of a session may be."""
+        return MemoryLimits(self.settings.memory_tokens, self.settings.window_tokens, self.settings.models_file)
 
     def options(
         self, instructions: str, keep_tokens: int | None, in_place: bool, up_to: str = "", since: str = ""

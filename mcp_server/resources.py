@@ -21,6 +21,7 @@ from core.service.brief import brief
 from core.service.context import context_report
 from core.service.history import output as read_output
 from core.service.history import stored_outputs
+from core.service.memory import show
 from core.service.pages import page_of, view_page
 from core.service.session import Session, opened
 from core.service.sessions import list_sessions
@@ -68,6 +69,17 @@ async def summary(session: str, ctx: Ctx) -> str:
     return redact(text)[0]
 
 
+async def memory(session: str, ctx: Ctx) -> str:
+    """The notes of a session."""
+    limits = config_of(ctx).memory_limits
+    with _refused():
+        file = await session_file_of(session, ctx)
+        view = await in_thread(ctx, "reading", lambda: show(file, limits))
+    if not view.exists:
+        raise ResourceNotFoundError(f"there are no notes of {session} yet: session_memory_update makes them")
+    return redact(view.text)[0]
+
+
 async def outputs(session: str, ctx: Ctx) -> str:
     """What lies in files beside a transcript, by id."""
     return _json(await _of(session, ctx, stored_outputs))
@@ -102,6 +114,7 @@ def register(server: MCPServer[Config], config: Config) -> None:
         (uris.STATUS, "Status", status, _JSON),
         (uris.VIEW, "Active view", active_view, _JSON),
         (uris.SUMMARY, "Summary", summary, "text/markdown"),
+        (uris.MEMORY, "Notes", memory, "text/markdown"),
         (uris.OUTPUTS, "Stored outputs", outputs, _JSON),
         (uris.OUTPUT, "One output", one_output, "text/plain"),
     ):

@@ -19,6 +19,11 @@ def status_uri(session_id: str) -> str:
     return STATUS.format(session=quote(session_id, safe=""))
 
 
+def memory_uri(session_id: str) -> str:
+    """The notes of one session."""
+    return MEMORY.format(session=quote(session_id, safe=""))
+
+
 def session_uris(session_id: str) -> list[str]:
     """What changes when a session does."""
     ident = quote(session_id, safe="")

@@ -15,7 +15,7 @@ from mcp_types import INVALID_PARAMS, EmptyResult, SubscribeRequestParams, Unsub
 
 from core.transcript.projects import session_files
 from mcp_server.config import Config, Ctx
-from mcp_server.uris import SCHEME, SESSIONS, session_uris
+from mcp_server.uris import SCHEME, SESSIONS, memory_uri, session_uris
 
 _MOST_URIS = 1_000
 """Of one client: it cannot make the server remember more."""
@@ -26,6 +26,12 @@ async def announce(ctx: Ctx, changed: bool) -> None:
     if changed:
         await ctx.notify_resources_changed()
         await ctx.session.send_resource_list_changed()
+
+
+async def announce_memory(ctx: Ctx, session_id: str) -> None:
+    """Says that the notes of a session changed; "" for none."""
+    if session_id:
+        await ctx.notify_resource_updated(memory_uri(session_id))
 
 
 class Watch(InMemorySubscriptionBus):

@@ -6,6 +6,7 @@ from core.context.tokens.words import tokens
 from core.service.context import ContextReport
 from core.service.history import SearchResult
 from core.service.job import CompactResult
+from core.service.memory import MemoryUpdate
 from core.service.pages import OutputPage
 from core.service.session import CLAUDE_CODE
 from core.service.sessions import SessionLine, SessionList
@@ -103,6 +104,14 @@ def undo_words(result: UndoResult) -> str:
     if result.removed:
         return f"removed {result.path}; what it was made of is as it was"
     return f"took back {result.op} of {result.path}"
+
+
+def memory_words(done: MemoryUpdate) -> str:
+    """What was noted, and what was not."""
+    if not done.changed:
+        return f"the notes are as they were: {done.reason}"
+    lines = [f"{done.operations} changes in {done.path}", *(f"refused: {reason}" for reason in done.refused)]
+    return "\n".join(lines)
 
 
 def _ways(changed: bool, reason: str, output: str, session_id: str, source_format: str) -> list[str]:

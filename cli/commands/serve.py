@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cli import options, ui
+from cli import options, resources, ui
+
+if TYPE_CHECKING:
+    from core.summarizers.base import Summarizer
 
 TOKEN = "FOLDMARK_TOKEN"
 """A secret does not belong on the command line, where other users of the machine see it."""
@@ -43,11 +48,17 @@ def command(ctx: click.Context, http: tuple[str, int] | None, hosts: tuple[str, 
     if (hosts or origins) and not http:
         raise click.UsageError("--allow-host and --allow-origin are for --http", ctx)
     settings, state_dir, home = options.settings(), options.state_dir(), Path.home()
+
+    def summarizer(name: str, cancelled: Callable[[], bool]) -> Summarizer:
+        from core.summarizers import make
+
+        return make(name, resources.access(settings).resources(cancelled=cancelled))
+
     # The server is a shell of its own, started by its entry point; only this command pays for loading it.
     entry = import_module("mcp_server.main")
     if http:
-        entry.serve_http(settings, state_dir, home, http, os.environ.get(TOKEN, ""), hosts, origins)
+        entry.serve_http(settings, state_dir, home, summarizer, http, os.environ.get(TOKEN, ""), hosts, origins)
         return
     if sys.stdin is None or sys.stdin.isatty():
         ui.echo("waiting for a host on standard input; foldmark setup HOST has a host start this", err=True)
-    entry.serve_stdio(settings, state_dir, home, os.environ)
+    entry.serve_stdio(settings, state_dir, home, summarizer, os.environ)

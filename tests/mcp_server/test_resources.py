@@ -48,7 +48,14 @@ async def test_the_list_names_the_newest_sessions_by_their_titles(desk: Desk, mo
     assert titles["foldmark://sessions"] == "Sessions"
     assert titles[f"foldmark://session/{OTHER}/status"] == "The cart"
     assert titles["ui://foldmark/context"] == "What fills the context"
-    assert {t.uri_template for t in templates} == {uris.STATUS, uris.VIEW, uris.SUMMARY, uris.OUTPUTS, uris.OUTPUT}
+    assert {t.uri_template for t in templates} == {
+        uris.STATUS,
+        uris.VIEW,
+        uris.SUMMARY,
+        uris.MEMORY,
+        uris.OUTPUTS,
+        uris.OUTPUT,
+    }
     assert all(t.description for t in templates)
 
 

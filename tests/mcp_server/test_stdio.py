@@ -104,7 +104,7 @@ def test_the_address_and_the_token_are_handed_on(monkeypatch: pytest.MonkeyPatch
     import mcp_server.main
 
     given: list[Any] = []
-    monkeypatch.setattr(mcp_server.main, "serve_http", lambda *args: given.append(args[3:]))
+    monkeypatch.setattr(mcp_server.main, "serve_http", lambda *args: given.append(args[4:]))
     monkeypatch.setenv("FOLDMARK_TOKEN", "t" * 20)
 
     assert run(["serve", "--http", "[::1]:8765", "--allow-host", "box", "--allow-origin", "https://a.example"]) == 0

@@ -33,7 +33,7 @@ async def test_every_tool_says_what_it_does_to_the_world(desk: Desk, mode: str) 
         hints = tool.annotations
         assert hints is not None
         assert hints.read_only_hint == (name in READING)
-        assert hints.destructive_hint == (name not in READING)
+        assert hints.destructive_hint == (name not in READING | {"session_memory_update"})
         assert hints.idempotent_hint == (name in READING)
         assert hints.open_world_hint is False
         assert tool.title == hints.title != ""

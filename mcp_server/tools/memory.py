@@ -1,0 +1,54 @@
+"""The tool that keeps the notes of a session."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from mcp.server.mcpserver.tools import Tool
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from core.memory.extract import ByRule
+from core.service.memory import MemoryUpdate, edit, show, update
+from mcp_server.answers import data_answer, text_answer
+from mcp_server.config import Ctx, config_of
+from mcp_server.sessions import SessionName, session_file_of
+from mcp_server.tools.base import WRITES, tool
+from mcp_server.watch import announce_memory
+from mcp_server.words import memory_words
+from mcp_server.work import in_thread
+
+_MOST_OPERATIONS = 100
+_Operations = Annotated[
+    list[dict[str, Any]],
+    Field(
+        max_length=_MOST_OPERATIONS,
+        description='{"op": "add", "section": "goal|constraints|state|tasks|decisions|files|commands|errors|log", '
+        '"text"}, {"op": "replace", "id", "text"}, {"op": "resolve" or "obsolete", "id", "evidence": message id}',
+    ),
+]
+
+
+async def session_memory_update(
+    ctx: Ctx,
+    session: SessionName = "current",
+    operations: _Operations = [],  # noqa: B006 (never changed; the schema shows it)
+) -> CallToolResult:
+    """Change the notes of a session, which outlive compactions. Without operations: notes what is new, shows all."""
+    file, limits = await session_file_of(session, ctx), config_of(ctx).memory_limits
+
+    def change() -> tuple[MemoryUpdate, str]:
+        if operations:
+            return edit(file, operations, limits), ""
+        return update(file, ByRule(), limits), show(file, limits).text
+
+    done, notes = await in_thread(ctx, "noting", change)
+    await announce_memory(ctx, done.session.id if done.changed else "")
+    if operations:
+        return data_answer(done, memory_words(done))
+    return text_answer(f"{memory_words(done)}\n\n{notes}")
+
+
+def tools() -> list[Tool]:
+    """The tools of this module."""
+    return [tool(session_memory_update, "Update a session's notes", WRITES, structured=False)]
