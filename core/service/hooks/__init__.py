@@ -21,7 +21,7 @@ def answer(event: str, raw: bytes, limits: Callable[[], Limits]) -> str:
     shell that keeps faults from the host.
     """
     match event:
-        case "PostToolUse" if len(raw) > (limit := limits()).result_chars:  # a shorter input holds no longer result
+        case "PostToolUse" if len(raw) > (limit := limits()).least_chars:  # no result is longer than its input
             from core.service.hooks.post_tool_use import post_tool_use
 
             return post_tool_use(raw, limit)

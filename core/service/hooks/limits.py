@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from core.layers import Value, merged
 
-RESULT_CHARS, PREVIEW_BYTES = 50_000, 2_000
-"""The defaults of the settings of these names (a test compares them)."""
+WORTH_CHARS = 10_000
+"""A shorter result is stored for its own size only: it takes twenty of them to fill a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What a tool may give: the largest result that stays, and what stays to be seen of a larger one."""
+class Limits(NamedTuple):
+    """Settings of these names, and their defaults (a test compares them)."""
 
-    result_chars: int = RESULT_CHARS
-    preview_bytes: int = PREVIEW_BYTES
+    result_chars: int = 50_000
+    """The largest result that stays."""
+    results_chars: int = 200_000
+    """The most that the results of one response may have together."""
+    preview_bytes: int = 2_000
+    """What stays to be seen of a result that was stored."""
+
+    @property
+    def least_chars(self) -> int:
+        """No shorter result is ever stored."""
+        return min(self.result_chars, max(WORTH_CHARS, self.preview_bytes))
 
 
 def limits_of(env: Mapping[str, str], home: Path, project_dir: Path, user_dir: Path) -> Limits:
@@ -25,13 +33,12 @@ def limits_of(env: Mapping[str, str], home: Path, project_dir: Path, user_dir: P
 
     Raises SettingsError for a file that cannot be read.
     """
-    keys = ("result_chars", "preview_bytes")
-    values = merged(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides={})
-    return Limits(_number(values.get(keys[0]), 1, RESULT_CHARS), _number(values.get(keys[1]), 0, PREVIEW_BYTES))
+    values = merged(Limits._fields, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides={})
+    return Limits(**{key: _number(values.get(key), default) for key, default in Limits()._asdict().items()})
 
 
-def _number(value: Value | None, least: int, default: int) -> int:
+def _number(value: Value | None, default: int) -> int:
     try:
-        return max(least, int(str(value.value))) if value else default
+        return max(0, int(str(value.value))) if value else default
     except ValueError:
         return default

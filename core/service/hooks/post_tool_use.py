@@ -5,18 +5,23 @@ Where anything fails, the result stays whole.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import cast
 
 import msgspec
 
+from core.errors import FoldmarkError
 from core.model import JSON
 from core.redact.text import redact
 from core.service.hooks.given import Given, decoded
 from core.service.hooks.limits import Limits
+from core.service.hooks.siblings import answered_chars
 from core.stages.results import named_by
 from core.stages.stand_in import EXEMPT, stand_in
 from core.transcript.blob import blob_of
 from core.transcript.page import body_of
+from core.transcript.projects import AGENT_PREFIX, SUFFIX
 from core.transcript.store import Store
 
 _FIELDS = {
@@ -36,15 +41,23 @@ class ToolUse(Given, frozen=True):
     """A call that was answered; `tool_response` is what the client keeps of the answer."""
 
     tool_name: str = ""
+    agent_id: str = ""
     tool_use_id: str = ""
     tool_response: object = None
+
+    @property
+    def caller(self) -> Path:
+        """The transcript that the call is in: that of a subagent lies in the folder of the session."""
+        if not self.agent_id:
+            return self.transcript
+        return self.transcript.with_suffix("") / "subagents" / f"{AGENT_PREFIX}{self.agent_id}{SUFFIX}"
 
 
 def post_tool_use(raw: bytes, limits: Limits) -> str:
     """The result in its tool's own shape with a stand-in for its text, or "" where it stays as it is."""
     use = decoded(raw, ToolUse)
     text = _text_of(use)
-    if text is None or not use.tool_use_id or len(text) <= limits.result_chars or named_by(use.tool_name, EXEMPT):
+    if text is None or not use.tool_use_id or named_by(use.tool_name, EXEMPT) or not _is_too_much(use, text, limits):
         return ""
     store = Store.beside(use.transcript)
     plain = redact(text)[0]
@@ -55,6 +68,15 @@ def post_tool_use(raw: bytes, limits: Limits) -> str:
     store.write({blob.file: [blob.content]}, [body_of(blob, use.tool_name)])
     said: JSON = {"hookEventName": "PostToolUse", "updatedToolOutput": _with(use, shown)}
     return msgspec.json.encode({"hookSpecificOutput": said}).decode()
+
+
+def _is_too_much(use: ToolUse, text: str, limits: Limits) -> bool:
+    """Whether a result is too large by itself, or with those that came before it of the same response."""
+    if len(text) > limits.result_chars or len(text) < limits.least_chars:
+        return len(text) > limits.result_chars
+    with suppress(OSError, FoldmarkError):  # then it is not known, and the result is small enough
+        return answered_chars(use.caller, use.tool_use_id) + len(text) > limits.results_chars
+    return False
 
 
 def _text_of(use: ToolUse) -> str | None:

@@ -8,14 +8,15 @@ import pytest
 
 from core.errors import FoldmarkError
 from core.model import JSON
-from core.service.hooks.limits import PREVIEW_BYTES, RESULT_CHARS, Limits, limits_of
+from core.service.hooks.limits import Limits, limits_of
+from core.service.hooks.siblings import answered_chars
 from core.settings import Settings
 from core.testing import Transcript
 from core.transcript.store import Store
 from tests.service.hooks.build import ask, specific
 
 LINES = "\n".join(f"line {n:06}" for n in range(20_000))
-SMALL = Limits(1_000, 100)
+SMALL = Limits(1_000, preview_bytes=100)
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_limits_count(transcript: Path) -> None:
 
 
 def test_what_is_shorter_than_its_stand_in_stays(transcript: Path) -> None:
-    assert use(transcript, "Bash", {"stdout": "x" * 120}, Limits(100, 100)) == ""
+    assert use(transcript, "Bash", {"stdout": "x" * 120}, Limits(100, preview_bytes=100)) == ""
 
 
 def test_secrets_are_neither_stored_nor_shown(transcript: Path) -> None:
@@ -139,9 +140,64 @@ def test_without_a_store_the_result_stays(tmp_path: Path) -> None:
         use(transcript, "Bash", {"stdout": LINES})
 
 
+class TestTogether:
+    """The results of one response, of which some are there already."""
+
+    LIMITS = Limits(50_000, 100_000)
+
+    def talk(self, agent_id: str = "") -> Transcript:
+        talk = Transcript(agent_id=agent_id).prompt("go").use("Bash", "z" * 90_000, command="before")
+        talk.call("Bash", "Read", "Bash", command="x")
+        return talk.result("a" * 45_000, talk.calls[-3]).result("b" * 20_000, talk.calls[-2])
+
+    def test_the_one_that_is_too_much_goes(self, tmp_path: Path) -> None:
+        talk = self.talk()
+        path = talk.write(tmp_path / "s.jsonl")
+
+        assert use(path, "Bash", {"stdout": "c" * 35_000}, self.LIMITS, talk.calls[-1]) == ""
+        assert "<persisted-output>" in use(path, "Bash", {"stdout": "c" * 35_001}, self.LIMITS, talk.calls[-1])
+
+    def test_small_ones_stay_whatever_came_before(self, tmp_path: Path) -> None:
+        talk = self.talk()
+        path = talk.write(tmp_path / "s.jsonl")
+
+        assert use(path, "Bash", {"stdout": "c" * 9_999, "x": "y" * 9_999}, Limits(50_000, 1), talk.calls[-1]) == ""
+
+    def test_those_of_a_subagent_are_in_its_own_file(self, tmp_path: Path) -> None:
+        talk = self.talk("a1")
+        talk.write(tmp_path / "s" / "subagents" / "agent-a1.jsonl")
+        transcript = Transcript().prompt("go").write(tmp_path / "s.jsonl")
+
+        said = ask(
+            "PostToolUse",
+            transcript,
+            self.LIMITS,
+            agent_id="a1",
+            tool_name="Bash",
+            tool_use_id=talk.calls[-1],
+            tool_response={"stdout": "c" * 40_000},
+        )
+
+        assert "<persisted-output>" in said
+
+    def test_a_call_that_is_not_written_yet_is_alone(self, tmp_path: Path) -> None:
+        path = self.talk().write(tmp_path / "s.jsonl")
+
+        assert use(path, "Bash", {"stdout": "c" * 49_000}, Limits(50_000, 48_000), "toolu_other") != ""
+        assert use(path, "Bash", {"stdout": "c" * 40_000}, self.LIMITS, "toolu_other") == ""
+        assert use(tmp_path / "none.jsonl", "Bash", {"stdout": "c" * 40_000}, self.LIMITS) == ""
+
+    def test_only_the_end_of_a_long_transcript_is_read(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        talk = self.talk()
+        path = talk.write(tmp_path / "s.jsonl")
+        monkeypatch.setattr("core.service.hooks.siblings.TAIL_BYTES", path.stat().st_size - 100)
+        assert answered_chars(path, talk.calls[-1]) == 65_000
+        monkeypatch.setattr("core.service.hooks.siblings.TAIL_BYTES", 50_000)
+        assert answered_chars(path, talk.calls[-1]) == 0
+
+
 def test_the_defaults_are_those_of_the_settings() -> None:
-    assert Settings.model_fields["result_chars"].default == RESULT_CHARS
-    assert Settings.model_fields["preview_bytes"].default == PREVIEW_BYTES
+    assert {key: Settings.model_fields[key].default for key in Limits._fields} == Limits()._asdict()
 
 
 def test_limits_come_from_the_layers_and_nonsense_counts_as_not_set(tmp_path: Path) -> None:
@@ -150,6 +206,6 @@ def test_limits_come_from_the_layers_and_nonsense_counts_as_not_set(tmp_path: Pa
     def limits(**env: str) -> Limits:
         return limits_of(env, tmp_path / "home", tmp_path, tmp_path / "none")
 
-    assert limits() == Limits(70_000, PREVIEW_BYTES)
-    assert limits(FOLDMARK_RESULT_CHARS="9000", FOLDMARK_PREVIEW_BYTES="0") == Limits(9_000, 0)
-    assert limits(FOLDMARK_RESULT_CHARS="many", FOLDMARK_PREVIEW_BYTES="-5") == Limits(RESULT_CHARS, 0)
+    assert limits() == Limits(70_000)
+    assert limits(FOLDMARK_RESULT_CHARS="9000", FOLDMARK_PREVIEW_BYTES="0") == Limits(9_000, preview_bytes=0)
+    assert limits(FOLDMARK_RESULTS_CHARS="many", FOLDMARK_PREVIEW_BYTES="-5") == Limits(70_000, preview_bytes=0)
