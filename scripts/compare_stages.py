@@ -7,7 +7,8 @@ For every main transcript below DIR/real (or whose path holds one of the PARTs) 
 for each stage: the stage is told to act, with limits so small that it has something to do, and what it comes to is
 written to a new session (or appended to a copy).  What `foldmark view` says must be what the stage foresaw, and all
 that `compare_compacted.py` asks must hold: the source is not touched, a second run changes nothing, undo gives back
-what was there, and each client sends exactly what `foldmark view` says, without compacting again.
+what was there, and each client sends exactly what `foldmark view` says, without compacting again; the rows in
+front of the first change in the way of its own version.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ STAGES: Mapping[str, Callable[[StageRun], Plan]] = {
 
 def staged(source: Path, work: Path, stage: str, in_place: bool) -> Outcome:
     """Everything that needs no client."""
-    outcome = Outcome(source, stage)
+    outcome = Outcome(source, stage, keeps_rows=not in_place)
     file = copied(source, work)
     before, state = file.read_bytes(), file.stat()
     foreseen: list[bytes] = []
