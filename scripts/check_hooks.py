@@ -198,6 +198,16 @@ def _stands_in(run: Run, whole: str) -> Iterator[str]:
         yield f"{run.folder.name}: it is not read back whole"
 
 
+def check_together(referee: Referee) -> Iterator[str]:
+    """Ten results of one response, each small enough: together they are not."""
+    step = {"tools": [tool for _ in range(10) for tool in shell(900)["tools"]]}
+    shown = referee.run("together", "print", [step]).results
+    if len(shown) != 10 or sum(map(len, shown)) > 210_000:
+        yield f"{len(shown)} results have {sum(map(len, shown)):,} characters"
+    if not any("<persisted-output>" in text for text in shown[-3:]):
+        yield "none of the last results was stored"
+
+
 def check_compaction(referee: Referee) -> Iterator[str]:
     """A compaction: what the summary must keep, and what it lost."""
     source = conversation(referee.work / referee.client)
@@ -243,6 +253,7 @@ def check_notes(referee: Referee) -> Iterator[str]:
 CHECKS: Mapping[str, Callable[[Referee], Iterator[str]]] = {
     "a large output of the shell": check_shell,
     "a large output of a server": check_server,
+    "many outputs together": check_together,
     "a compaction": check_compaction,
     "a broken store": check_broken_store,
     "notes": check_notes,
@@ -305,7 +316,7 @@ def main() -> int:
         for client in [] if asked.times_only else asked.clients:
             referee = Referee(asked.shared, client, Path(work))
             for name, check in CHECKS.items():
-                if check in (check_shell, check_server) and client not in KEEPS_HOOKS:
+                if check in (check_shell, check_server, check_together) and client not in KEEPS_HOOKS:
                     continue
                 faults = [*check(referee)]
                 bad += len(faults)
