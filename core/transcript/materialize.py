@@ -177,8 +177,7 @@ def _kept(writer: _Writer, order: Sequence[tuple[int, Entry | None]]) -> Iterato
     for place, entry in order:
         message = writer.plan.kept[place]
         if entry is None:
-            stand_in = {**writer.envelope, **user_row(list[JSON](message.content)), "isMeta": True}
-            yield writer.put(stand_in, message.uuid, _time(message.timestamp))
+            yield writer.put(writer.rewriter.new_row(place, message), message.uuid, _time(message.timestamp))
         elif row := writer.rewriter.row(place, message if entry.uuid in message.uuids else None, entry):
             yield writer.put(row, entry.uuid, _time(entry.timestamp))
 

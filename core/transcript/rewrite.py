@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.model import JSON, Block, Message, call_id
+from core.model import JSON, Block, Message, Usage, call_id
 from core.transcript.entries import Entry
 from core.transcript.note import KEY
 from core.transcript.reader import Log
@@ -70,6 +70,30 @@ class Rewriter:
             # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.
             new = self.left_out()
         return new
+
+    def new_row(self, place: int, message: Message) -> dict[str, JSON]:
+        """The row of a message that has none yet: a prompt, its answer, or what stands in for others."""
+        content: list[JSON] = [*message.content]
+        if message.kind != "response":
+            return {**self.envelope, **user_row(content), **({} if message.kind == "prompt" else {"isMeta": True})}
+        usage = message.usage or Usage()
+        charged: dict[str, JSON] = {
+            "input_tokens": usage.input_tokens,
+            "cache_creation_input_tokens": usage.cache_creation_tokens,
+            "cache_read_input_tokens": usage.cache_read_tokens,
+            "output_tokens": usage.output_tokens,
+        }
+        body: dict[str, JSON] = {
+            "id": message.response_id,
+            "type": "message",
+            "role": "assistant",
+            "model": message.model,
+            "content": [b for b in message.content if self._stays(b)],
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": _scaled(charged, self.prompt_tokens[place]),
+        }
+        return {**self.envelope, "type": "assistant", "message": body, KEY: {"usage": charged}}
 
     def left_out(self) -> dict[str, JSON]:
         """A row that is not sent, in the place of one whose id is needed."""

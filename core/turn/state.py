@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec.structs import replace as replace_fields
 
+from core.api.metered import added
 from core.context.projection import Collapsed, Snipped, State, fold
 from core.model import Message, Usage, call_id, tool_results
 from core.turn.autocompact import AutoState
@@ -166,7 +167,7 @@ class Draft:
 
     def _spend(self, usage: Usage | None) -> None:
         if usage is not None:
-            self._spent = total(self._spent, usage)
+            self._spent = added(self._spent, usage)
 
 
 def fold_events(events: Iterable[Event]) -> TurnState:
@@ -175,17 +176,6 @@ def fold_events(events: Iterable[Event]) -> TurnState:
     for event in events:
         draft.add(event)
     return draft.state()
-
-
-def total(a: Usage, b: Usage) -> Usage:
-    """The sum of what two calls were charged for."""
-    return Usage(
-        a.input_tokens + b.input_tokens,
-        a.cache_creation_tokens + b.cache_creation_tokens,
-        a.cache_read_tokens + b.cache_read_tokens,
-        a.output_tokens + b.output_tokens,
-        a.cache_1h_tokens + b.cache_1h_tokens,
-    )
 
 
 def _bare(message: Message) -> Message:

@@ -40,7 +40,7 @@ from core.turn.events import (
     Stripped,
 )
 from core.turn.journal import Journal
-from core.turn.state import fold_events, total
+from core.turn.state import fold_events
 from tests.stages.build import History
 
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
@@ -218,7 +218,6 @@ def test_all_that_was_charged_is_added_up() -> None:
     made = Compacted("full", "auto", (), usage=Usage(10, 20, 30, 40))
 
     assert journal_of(said, made, Failed("x", Usage(100))).state.spent == Usage(111, 22, 33, 44, 1)
-    assert total(Usage(1), Usage(2)) == Usage(3)
 
 
 def test_thinking_that_was_refused_does_not_come_back() -> None:
