@@ -26,6 +26,8 @@ STDIN = "-"
 MOST = 1_000_000_000
 """Of what is counted: more of it than there is anywhere, and a number that everything takes."""
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
+_SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)?\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, None: 60}
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -46,6 +48,19 @@ class TokenCount(click.ParamType[int]):
         if count < self.least:
             self.fail(f"{value} is less than {self.least:,}", param, ctx)
         return count
+
+
+class Span(click.ParamType[float]):
+    """A span of time such as 50m or 3h; a bare number is minutes."""
+
+    name = "span"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Seconds."""
+        found = _SPAN.match(str(value))
+        if found is None:
+            self.fail(f"{value!r} is no span of time: write 50m, 3h, 2d", param, ctx)
+        return float(int(found[1]) * _SECONDS[found[2]])
 
 
 def json_option(function: F) -> F:

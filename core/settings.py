@@ -62,6 +62,18 @@ class Settings(BaseSettings):
     """What one call of a model may take, all tries and waits together: what the vendor's own client gives it."""
     claude_program: str = "claude"
     """The name or the path of the program that is asked by the summariser `claude`."""
+    memory_tokens: int = Field(default=12_000, ge=1_600)
+    """The most that the notes of a session take in a context, where 4 % of its window are no less."""
+    memory_first_tokens: Tokens = 12_000
+    """Of messages, before a session gets notes at all."""
+    memory_update_tokens: Tokens = 12_000
+    """Of new messages, at which a model brings notes up to date; at half of it where the work pauses."""
+    memory_update_responses: int = Field(default=12, ge=1)
+    """The same in responses: one update in 12 adds some 8 % to what a session costs."""
+    memory_keep_tokens: Tokens = 10_000
+    """What a compaction from the notes keeps word for word at least, and five messages with text."""
+    memory_keep_most_tokens: Tokens = 40_000
+    """The most that it keeps: what is newer than the notes must fit."""
     pre_compact: tuple[str, ...] = ()
     """Shell commands that may add to the instructions of a compaction, or forbid it."""
     session_start: tuple[str, ...] = ()

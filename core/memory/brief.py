@@ -19,7 +19,7 @@ from core.memory.notes import (
     tokens_of,
 )
 
-_KEPT_LONGEST: tuple[SectionKey, ...] = ("constraints", "tasks", "goal")
+_KEPT_LONGEST: tuple[SectionKey, ...] = ("constraints", "tasks", "goal", "names")
 """These may take what the other sections leave."""
 _FOREIGN_CAP: SectionKey = "constraints"
 """All that a person added as sections of their own may take as much as this section."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from core.memory.part import Unseen
+if TYPE_CHECKING:
+    from core.memory.part import Unseen
 
 Due: TypeAlias = Literal["", "first", "grown", "pause", "compaction"]
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from core.memory.cadence import FREE, Cadence
-from core.memory.offline import by_rule
-from core.memory.operations import Operation
-from core.memory.part import Part
 from core.model import Usage
+
+if TYPE_CHECKING:
+    from core.memory.operations import Operation
+    from core.memory.part import Part
 
 _RULE_PART_TOKENS = 10_000_000
 """Rules take any context at once."""
@@ -54,4 +55,6 @@ class ByRule:
 
     def extract(self, part: Part) -> Extracted:
         """The operations; never raises on content."""
+        from core.memory.offline import by_rule
+
         return Extracted(tuple(by_rule(part)))

@@ -42,6 +42,8 @@ WINDOW_SHARE = 0.04
 """The most that notes may take of a window: they stand in every request behind a compaction."""
 LEAST_TOKENS = 1_600
 """What the window of 40,000 tokens, the smallest that can be set, gives."""
+NAMES_MOST_TOKENS = 2_000
+"""The index of names takes the room that is left: of all sections it is the one that holds most of what is needed."""
 BYTES_PER_TOKEN = 3
 """Of UTF-8: a third of a token for a letter of prose with many names, one token for a CJK character."""
 ID = re.compile(r"[a-z]\d{1,9}-\d{1,9}")
@@ -133,6 +135,11 @@ def cost_tokens(entry: Item) -> int:
 def budget_tokens(most_tokens: int, window_tokens: int) -> int:
     """The room for all notes: what is set, but no more than a share of the window."""
     return max(LEAST_TOKENS, min(most_tokens, int(WINDOW_SHARE * window_tokens)))
+
+
+def names_tokens(budget: int, used_tokens: int) -> int:
+    """The room for the index of names: its cap, and what `used_tokens` of all else leave, up to a limit."""
+    return max(cap_tokens(BY_KEY["names"], budget), min(NAMES_MOST_TOKENS, budget - used_tokens))
 
 
 def cap_tokens(section: Section, budget: int) -> int:

@@ -12,9 +12,9 @@ from core.facts.tasks import last_plan, open_todos, todo_states
 from core.facts.text import cut, one_line, unquoted
 from core.facts.updates import replacements
 from core.memory.markdown import shown
-from core.memory.notes import BY_KEY, BYTES_PER_TOKEN, Item, Notes, SectionKey, cap_tokens
+from core.memory.notes import BYTES_PER_TOKEN, SECTIONS, Item, Notes, SectionKey, names_tokens
 from core.memory.operations import OPEN, RESOLVED, Add, Obsolete, Operation, Replace, Resolve
-from core.memory.overflow import FIRST
+from core.memory.overflow import FIRST, used_tokens
 from core.memory.part import Part
 from core.summarizers.extractive.commands import commands, failed, failed_head, worked_later
 from core.summarizers.extractive.files import files
@@ -30,6 +30,7 @@ MECHANICAL: tuple[SectionKey, ...] = (
     "title", "goal", "constraints", "tasks", "files", "commands", "errors", "names", "log"
 )  # fmt: skip
 """What code notes whoever notes the rest: it is found by rule, so it is true."""
+_ALL = tuple(section.key for section in SECTIONS)
 _TITLE_CHARS = 45
 _REQUEST_CHARS = 500
 """Of the first and the latest request each: the section has 1,200 bytes."""
@@ -40,10 +41,12 @@ _DECISIONS = 6
 _ASKED_CHARS = 80
 _FRAME_BYTES = 80
 """Marks, ids and the kinds of the two lines of the names index."""
+_UPDATE_TOKENS = 1_000
+"""What an update adds to the other sections: left free by the index of names."""
 _FAILED = " failed: "
 
 
-def by_rule(part: Part, sections: Collection[SectionKey] = tuple(BY_KEY)) -> list[Operation]:
+def by_rule(part: Part, sections: Collection[SectionKey] = _ALL) -> list[Operation]:
     """The operations that bring the notes up to the end of a part; only those in `sections`."""
     if not part.new:
         return []
@@ -205,7 +208,8 @@ def _names(part: Part, talk: Conversation) -> Iterator[Operation]:
     """An index of the names that stand nowhere else: of this part, and of the index so far."""
     recall_names(talk.names, (f"{entry.status}: {entry.text}" for entry in part.notes.of("names")))
     others = "\n".join(shown(entry) for key, entry in part.notes.all() if key != "names")
-    room = cap_tokens(BY_KEY["names"], part.budget_tokens) * BYTES_PER_TOKEN - _FRAME_BYTES
+    used = used_tokens(part.notes.with_items("names", ())) + _UPDATE_TOKENS
+    room = names_tokens(part.budget_tokens, used) * BYTES_PER_TOKEN - _FRAME_BYTES
     for line in names_index(talk.names, others, room):
         kind, _, names = line.partition(": ")
         yield from _one(part.notes, "names", kind, names, "")

@@ -17,6 +17,7 @@ from core.memory.notes import (
     SectionKey,
     cap_tokens,
     cost_tokens,
+    names_tokens,
     tokens_of,
 )
 
@@ -59,16 +60,17 @@ def fit(notes: Notes, budget_tokens: int) -> tuple[Notes, tuple[Dropped, ...]]:
     """The notes within their room, section by section and in all, and what had to go."""
     notes, gone = _shortened(notes, budget_tokens)
     for section in SECTIONS:
-        rules = [rule for rule in (*_ORDER, *_LAST_RESORT) if rule[0] == section.key]
-        cap = cap_tokens(section, budget_tokens)
-        over = sum(map(cost_tokens, notes.of(section.key))) - cap
-        notes, more = _drop(notes, rules, over)
-        gone += more
+        if section.key != "names":
+            rules = [rule for rule in (*_ORDER, *_LAST_RESORT) if rule[0] == section.key]
+            over = sum(map(cost_tokens, notes.of(section.key))) - cap_tokens(section, budget_tokens)
+            notes, more = _drop(notes, rules, over)
+            gone += more
     spare_lines = len(notes.of("log")) - _LINES
     if spare_lines > 0:
         lines = notes.of("log")
         gone += [Dropped("log", line, "no room") for line in lines[:spare_lines]]
         notes = notes.with_items("log", lines[spare_lines:])
+    notes = _with_names(notes, budget_tokens)
     notes, more = _drop(notes, (*_ORDER, *_LAST_RESORT), used_tokens(notes) - budget_tokens)
     gone += more
     counts = Counter(dropped.key for dropped in gone if dropped.reason == "no room")
@@ -103,10 +105,24 @@ def _candidates(notes: Notes, rules: tuple[_Rule, ...] | list[_Rule]) -> Iterato
                 yield key, entry
 
 
+def _with_names(notes: Notes, budget_tokens: int) -> Notes:
+    """The notes with an index of names that fits the room which is left; what is cut off it can be found again."""
+    room = names_tokens(budget_tokens, used_tokens(notes.with_items("names", ())))
+    used = sum(map(cost_tokens, notes.of("names")))
+    if used <= room:
+        return notes
+    cut_items = []
+    for entry in notes.of("names"):
+        share = room * cost_tokens(entry) // used * BYTES_PER_TOKEN - _FRAME_BYTES
+        whole = entry.text.encode("utf-8", "replace")[: max(0, share)].decode("utf-8", "ignore").rpartition(" ")[0]
+        cut_items.append(replace(entry, text=whole.rstrip(", ")))
+    return notes.with_items("names", (entry for entry in cut_items if entry.text))
+
+
 def _shortened(notes: Notes, budget_tokens: int) -> tuple[Notes, list[Dropped]]:
     """The notes without items that are longer than their whole section may be."""
     gone = []
-    for key, entry in list(notes.all()):
+    for key, entry in [found for found in notes.all() if found[0] != "names"]:
         cap = cap_tokens(BY_KEY[key], budget_tokens)
         if cost_tokens(entry) > cap:
             gone.append(Dropped(key, entry, "shortened"))

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import msgspec
 
@@ -19,13 +18,14 @@ from core.memory.cadence import Cadence, due
 from core.memory.evidence import Evidence, evidence_of
 from core.memory.extract import Extracted, Extractor
 from core.memory.files import MemoryFiles
+from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.memory.notes import Notes, budget_tokens
 from core.memory.operations import Add, Operation, Replace, apply
 from core.memory.part import Part, Unseen, chunks, unseen
 from core.model import JSON, Usage, block_text
 from core.redact.values import redact_messages
-from core.service.job import Spent, spent
 from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
+from core.service.spent import Spent, spent
 from core.transcript.live import FileState
 from core.transcript.projects import SessionFile
 
@@ -40,21 +40,6 @@ CALLER = "caller"
 _SHOWN_CHARS = 200
 _WHOLE = 1_000_000_000
 """A room in which nothing is cut."""
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryLimits:
-    """How large notes may be, when they are due, and how long another update of the same ones is waited for."""
-
-    most_tokens: int = 12_000
-    window_tokens: int | None = None
-    models_file: Path | None = None
-    wait_s: float = 15.0
-    cadence: Cadence | None = None
-    """None: that of whoever takes the notes."""
-
-
-DEFAULT_LIMITS = MemoryLimits()
 
 
 class MemoryView(Result):

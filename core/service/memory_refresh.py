@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from core.api.endpoint import ApiError
 from core.errors import Locked
 from core.memory.cadence import Cadence
 from core.memory.extract import Extractor
 from core.memory.files import MemoryFiles
-from core.service.memory import DEFAULT_LIMITS, MemoryLimits, MemoryUpdate, update
+from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.transcript.live import FileState
 from core.transcript.projects import SessionFile
 
+if TYPE_CHECKING:
+    from core.service.memory import MemoryUpdate
+
 _BYTES_PER_TOKEN = 2
 """The least that a row takes on the disk for each token of its message: a smaller file cannot have enough of them."""
-_OVER = ("spend", "deadline", "cancelled", "auth")
+_CAPS = ("spend", "deadline")
+_OVER = (*_CAPS, "cancelled", "auth")
 """Kinds of errors after which no other session would get an answer."""
 
 
@@ -42,8 +47,8 @@ class Refreshed:
     file: SessionFile
     update: MemoryUpdate | None = None
     error: Exception | None = None
-    is_over: bool = False
-    """Nothing more is done: a cap was reached, or no model can be asked."""
+    is_cap: bool = False
+    """It was a cap that kept it: the next run goes on."""
 
 
 def refresh(
@@ -63,11 +68,13 @@ def refresh(
         try:
             if not _may_be_due(file, extractor, limits.cadence or extractor.cadence, which):
                 continue
+            from core.service.memory import update  # paid for only where something is to be done
+
             done = update(file, extractor, limits, when_due=True)
         except Locked:
             continue
         except ApiError as error:
-            yield Refreshed(file, error=error, is_over=error.kind in _OVER)
+            yield Refreshed(file, error=error, is_cap=error.kind in _CAPS)
             if error.kind in _OVER:
                 return
         except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.memory.brief import brief
+from core.memory.brief import brief, notes_in
 from core.memory.notes import SECTIONS, Notes, SectionKey, item, tokens_of
 
 PATH = "/p/notes.md"
@@ -63,3 +63,25 @@ def test_it_fits_its_room(sizes: dict[SectionKey, list[tuple[str, int]]], budget
             notes = replace(notes, prose={**notes.prose, key: "y" * 9_000})
 
     assert tokens_of(brief(notes, budget, PATH)) <= budget + 1
+
+
+def test_a_session_goes_on_with_the_notes_that_its_summary_was_made_of() -> None:
+    notes = (
+        Notes("s", 7, "u", prose={"": "In front.", "goal": "Mind the dog."}, archived={"log": 3})
+        .with_items("tasks", [item("t5-2", "Fix it\n\nsoon", "open", ["u1"], 5)])
+        .with_items("log", [item(f"l1-{n}", "line " * 100) for n in range(40)])
+    )
+    again = notes_in("Before.\n" + brief(notes, 8_000, PATH, ["Notes."]), "new")
+
+    assert again is not None
+    assert (again.session, again.update, again.covers) == ("new", 5, "")
+    assert again.of("tasks") == (item("t5-2", "Fix it\n\nsoon", "open"),)
+    assert again.prose == {"goal": "Mind the dog."}
+    assert 0 < len(again.of("log")) < 40
+
+
+def test_another_summary_holds_no_notes() -> None:
+    assert notes_in("# Summary of the conversation so far", "s") is None
+    fresh = notes_in("# Session memory\n\n## Goal\n- Mine", "s")
+    assert fresh is not None
+    assert fresh.update == 1

@@ -267,6 +267,25 @@ def test_in_all_the_log_gives_way_first_then_names_commands_files_read_and_so_on
     assert list(dict.fromkeys(all_gone)) == ["log", "names", "commands", "files", "errors", "decisions"]
 
 
+def test_the_names_take_the_room_that_is_left_and_are_cut_between_two_of_them() -> None:
+    names = item("n1-1", ", ".join(f"src/module{n}.py" for n in range(900)), "paths")
+    alone = apply(Notes("s").with_items("names", [names]), [], Evidence(), ROOM)
+    beside = apply(full("constraints", 60).with_items("names", [names]), [], Evidence(), ROOM)
+
+    left = ROOM - used_tokens(beside.notes.with_items("names", ()))
+    for done, most in ((alone, 2_000), (beside, left)):
+        (entry,) = done.notes.of("names")
+        assert most - 60 < tokens_of(entry.text) <= most
+        assert names.text.startswith(entry.text + ",")
+        assert done.dropped == ()
+
+
+def test_names_without_any_room_leave_the_notes() -> None:
+    tiny = [item(f"n1-{n}", "abc def " * 30, "paths") for n in range(300)]
+
+    assert apply(Notes("s").with_items("names", tiny), [], Evidence(), 1_600).notes.of("names") == ()
+
+
 def test_an_item_longer_than_its_section_is_cut_and_its_whole_text_kept_aside() -> None:
     done = apply(NOTES, [Add("state", "漢x" * 3_000)], EVIDENCE, ROOM)
 

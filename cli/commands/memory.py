@@ -1,0 +1,189 @@
+"""`foldmark memory`: the notes of a session."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from cli import options, resources, ui
+from cli.errors import describe
+from core.memory.cadence import FREE, PAID, Cadence
+from core.memory.extractors import EXTRACTORS, ExtractorName, make
+from core.memory.limits import MemoryLimits
+
+if TYPE_CHECKING:
+    from core.api.endpoint import Endpoint
+    from core.memory.extract import Extractor
+    from core.model import JSON
+    from core.service.memory import MemoryUpdate
+    from core.service.memory_refresh import Refreshed
+    from core.settings import Settings
+    from core.transcript.projects import SessionFile
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+@click.group()
+def command() -> None:
+    """Keep notes on a session, from which it can be compacted without asking a model again.
+
+    They are one Markdown file beside the transcript, yours to read and to edit.
+    """
+
+
+def _extractor_options(function: F) -> F:
+    who = "Who takes the notes.  extractive (the default): by rule, nothing leaves the machine."
+    function = click.option("--model", default="", metavar="ID", help="The model that is asked; else the cheapest.")(
+        function
+    )
+    return click.option("--summarizer", type=click.Choice(EXTRACTORS), default="extractive", help=who)(function)
+
+
+@command.command("show")
+@click.argument("session")
+@options.pick_option
+@options.json_option
+@click.pass_context
+def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> None:
+    """Print the notes of SESSION, and how much of it they do not tell of."""
+    from core.service.memory import show
+
+    settings = options.settings()
+    view = show(options.find(ctx, session, settings.claude_dir, pick), _limits(settings))
+    if as_json:
+        ui.print_json(view.model_dump(mode="json"))
+        return
+    if not view.exists:
+        ui.echo(f"{ui.title(view.session.title or view.session.id)}: no notes yet")
+    else:
+        ui.echo(view.text)
+    unseen = f"{ui.count(view.unseen_messages, 'message')} ({ui.tokens(view.unseen_tokens)} tokens)"
+    ui.echo(f"not noted yet: {unseen}" if view.unseen_messages else f"up to date: {view.path}")
+
+
+@command.command("update")
+@click.argument("session")
+@_extractor_options
+@options.pick_option
+@options.json_option
+@click.pass_context
+def update_command(
+    ctx: click.Context, session: str, summarizer: ExtractorName, model: str, pick: str, as_json: bool
+) -> None:
+    """Bring the notes of SESSION up to its end; only what is new is read for it."""
+    from core.service.memory import update
+
+    settings = options.settings()
+    extractor = make(summarizer, resources.access(settings, model).resources)
+    done = update(options.find(ctx, session, settings.claude_dir, pick), extractor, _limits(settings))
+    if as_json:
+        ui.print_json(done.model_dump(mode="json"))
+    else:
+        ui.echo(_in_words(done))
+
+
+@command.command("refresh")
+@click.argument("sessions", nargs=-1)
+@click.option("--all", "all_sessions", is_flag=True, help="All sessions of all projects.")
+@click.option("--idle", "idle_s", type=options.Span(), help="Only those not written to for this long (50m, 3h, 2d).")
+@click.option("--since", "since_s", type=options.Span(), help="Only those written to within this time.")
+@_extractor_options
+@click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="The most that all calls may cost.")
+@click.option("--max-tokens", type=options.TokenCount(1), help="The most that all calls may take, answers counted.")
+@click.option("--max-time", "max_s", type=options.Span(), help="The longest that it may take (50m, 3h).")
+@options.json_lines_option
+@click.pass_context
+def refresh_command(
+    ctx: click.Context,
+    sessions: tuple[str, ...],
+    all_sessions: bool,
+    idle_s: float | None,
+    since_s: float | None,
+    summarizer: ExtractorName,
+    model: str,
+    max_usd: float | None,
+    max_tokens: int | None,
+    max_s: float | None,
+    as_json: bool,
+) -> int:
+    """Update the notes of SESSIONS (names, files, folders, patterns) where enough is new: for a timer.
+
+    A session that did not change is not opened, one that another process works on is left to it.  It says nothing
+    when there is nothing to do.  A cap that is reached ends it without an error: the next run goes on.
+    """
+    from core.service.memory_refresh import Which, refresh
+    from core.transcript.projects import session_files
+
+    if all_sessions == bool(sessions):
+        raise click.UsageError("name sessions, or take --all", ctx)
+    settings = options.settings()
+    claude_dir = settings.claude_dir
+    files = session_files(claude_dir) if all_sessions else options.find_all(ctx, sessions, claude_dir)
+    begin, now = time.monotonic(), time.time()
+
+    def metered(endpoint: Endpoint) -> Endpoint:
+        from core.api.metered import Caps, Metered
+        from core.context.tokens.models import load
+
+        caps = Caps(max_tokens, max_usd, max_s)
+        return Metered(endpoint, caps, clock=time.monotonic, models=load(settings.models_file))
+
+    extractor = make(summarizer, resources.access(settings, model).resources, metered)
+    which = Which(None if idle_s is None else now - idle_s, None if since_s is None else now - since_s)
+    limits = _limits(settings, extractor, wait_s=0.0)
+    out_of_time = (lambda: time.monotonic() - begin >= max_s) if max_s is not None else lambda: False
+    return _report(refresh(files, extractor, limits, which, out_of_time), as_json)
+
+
+def _report(outcomes: Iterable[Refreshed], as_json: bool) -> int:
+    failed = 0
+    for outcome in outcomes:
+        if outcome.update is not None:
+            if as_json:
+                ui.print_json(outcome.update.model_dump(mode="json"), one_line=True)
+            else:
+                ui.echo(_in_words(outcome.update))
+        elif outcome.error is not None:
+            failed += not outcome.is_cap
+            _show_error(outcome.file, outcome.error, as_json)
+    return 1 if failed else 0
+
+
+def _show_error(file: SessionFile, error: Exception, as_json: bool) -> None:
+    kind, message, hint, _ = describe(error)
+    if as_json:
+        shown: JSON = {"kind": kind, "message": message, "hint": hint}
+        ui.print_json({"source": str(file.path), "error": shown}, one_line=True)
+    else:
+        ui.echo(f"{file.path.name}: {ui.plain(message)}", err=True)
+
+
+def _in_words(done: MemoryUpdate) -> str:
+    name = ui.title(done.session.title or done.session.id)
+    if not done.changed:
+        return f"{name}: {done.reason}"
+    calls = f", {ui.count(done.calls, 'call')} of a model" if done.calls else ""
+    noted = f"{ui.count(done.messages, 'message')} ({ui.tokens(done.tokens)} tokens)"
+    refused = f", {len(done.refused)} refused" if done.refused else ""
+    return f"{name}: noted {noted} in {ui.count(done.operations, 'change')}{refused}{calls}: {done.path}"
+
+
+def _limits(settings: Settings, extractor: Extractor | None = None, wait_s: float = 15.0) -> MemoryLimits:
+    cadence = None
+    if extractor is not None:
+        free = extractor.cadence == FREE
+        tokens, responses = settings.memory_update_tokens, settings.memory_update_responses
+        cadence = Cadence(
+            settings.memory_first_tokens,
+            tokens,
+            responses,
+            FREE.pause_tokens if free else tokens // 2,
+            FREE.pause_responses if free else max(1, responses // 2),
+            (FREE if free else PAID).compact_tokens,
+        )
+    return MemoryLimits(
+        settings.memory_tokens, settings.window_tokens, settings.models_file, wait_s=wait_s, cadence=cadence
+    )
