@@ -18,6 +18,7 @@ COMMANDS = {
     "context": ("cli.commands.context", "Show what fills the window of a session."),
     "view": ("cli.commands.view", "Show what the next model call would see."),
     "compact": ("cli.commands.compact", "Write a shorter session that the client resumes."),
+    "memory": ("cli.commands.memory", "Keep notes on sessions; show, update, refresh them."),
     "snip": ("cli.commands.snip", "Take a range out of the middle of a session."),
     "strip": ("cli.commands.strip", "Put notes in the place of images and documents."),
     "output": ("cli.commands.output", "Print a tool result or message, also what was compacted."),
