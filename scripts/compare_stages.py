@@ -75,7 +75,7 @@ STAGES: Mapping[str, Callable[[StageRun], Plan]] = {
 
 def staged(source: Path, work: Path, stage: str, in_place: bool) -> Outcome:
     """Everything that needs no client."""
-    outcome = Outcome(source, stage, keeps_rows=not in_place)
+    outcome = Outcome(source, stage, keeps_rows=True)
     file = copied(source, work)
     before, state = file.read_bytes(), file.stat()
     foreseen: list[bytes] = []
