@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from cli import options, ui
-from core.report.data import Report, Said, Side
-from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, share
+from core.report.data import Fidelity, Report, Said, Side
+from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, share
 from core.service.report import opened_source, report
 from core.service.session import opened
 from core.transcript.writer import write_new
@@ -31,8 +31,9 @@ SHOWN = 12
 def command(ctx: click.Context, before: str, after: str | None, html: Path | None, pick: str, as_json: bool) -> None:
     """Compare the sessions BEFORE and AFTER; one name alone is AFTER, and what it was made of is BEFORE.
 
-    Says what fills the context before and after, where the largest parts went, whether what you asked for still
-    stands word for word, what can be read on demand, and what the next request costs.
+    Says what fills the context before and after, where the largest parts went, how true and how complete the summary
+    is, whether what you asked for still stands word for word, what can be read on demand, and what the next request
+    costs.
     """
     if pick and not after:
         raise click.UsageError("--pick is for BEFORE: name AFTER, too", ctx)
@@ -80,6 +81,8 @@ def _print(found: Report) -> None:
             for p in found.largest
         ]
         ui.print_table(("ID", "WHAT", "BEFORE", "AFTER", "WHERE"), rows, {"BEFORE", "AFTER"}, shrinks="WHAT")
+    if found.fidelity:
+        _print_fidelity(found.fidelity)
     _print_said("What you asked for", found.requests)
     _print_said("What goes on to hold", found.constraints)
     names = found.names
@@ -93,6 +96,15 @@ def _print(found: Report) -> None:
 def _print_bar(side: Side, kinds: list[str]) -> None:
     parts = [(KINDS.get(kind, kind), side.by_kind.get(kind, 0)) for kind in kinds]
     click.echo(ui.context_bar(parts, side.window_tokens, side.auto_threshold_tokens))
+
+
+def _print_fidelity(found: Fidelity) -> None:
+    ui.echo(f"\nThe summary: {', '.join(fidelity_words(found))}")
+    rows = [(word, line) for word, lines in faults(found) for line in lines]
+    if rows:
+        ui.print_table(("WHAT IS WRONG", "TEXT"), rows[:SHOWN])
+    if len(rows) > SHOWN:
+        ui.echo(f"  and {len(rows) - SHOWN} more (--json lists them)")
 
 
 def _print_said(heading: str, said: list[Said]) -> None:

@@ -9,15 +9,18 @@ from typing import Literal
 
 from core.compaction.cut import Cut, all_but_the_tail, onwards_from, up_to
 from core.compaction.hooks import NO_HOOKS, NOTHING_KNOWN, About, Answer, Hooks
-from core.compaction.restore import Restored, RestoreLimits, restore
+from core.compaction.restore import Restored, RestoreLimits, files_of, restore
 from core.compaction.restore_state import restored_state
 from core.compaction.state import NO_STATE, State
+from core.compaction.verify import Limits, Verification, verified
 from core.errors import CompactionError, NothingToCompact, SummaryRejected
 from core.model import Message, block_text
 from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.summarizers.base import Summarizer, Summary, SummaryRequest, growth_chars
+from core.summarizers.fallback import Rescue
 from core.summarizers.media import in_words
+from core.summarizers.repair import Repairer
 
 Measure = Callable[[Sequence[Message]], list[int]]
 """Tokens of each of some new messages, by the estimator that measured the old ones."""
@@ -60,6 +63,8 @@ class Plan:
     """What stays in front of the summary, as it is."""
     remarks: tuple[str, ...] = ()
     """What a person should know."""
+    verification: Verification | None = None
+    """What the summary is worth; None where it was not written for this."""
 
     @property
     def overhead_tokens(self) -> int:
@@ -97,25 +102,40 @@ def plan(
     state: State = NO_STATE,
     hooks: Hooks = NO_HOOKS,
     about: About = NOTHING_KNOWN,
+    repairer: Repairer | None = None,
+    rescue: Rescue | None = None,
 ) -> Plan:
     """The compaction of an active view; `history` names where all that goes can be read.
 
-    `cut` is what goes, where that was chosen before.  Raises what `choose` and the summariser raise, CompactionError
-    where a hook forbids it, SummaryRejected when the summariser gave nothing, NothingToCompact when too little would
-    be freed.
+    `cut` is what goes, where that was chosen before.  What is wrong in the summary's prose goes back to the
+    `repairer`, once; a summary that cannot be used gives way to that of the `rescue`.  Raises what `choose` and the
+    summariser raise, CompactionError where a hook forbids it, SummaryRejected for a summary that is none,
+    NothingToCompact when too little would be freed.
     """
     cut = cut or choose(messages, sizes_tokens, options)
     head, gone, kept = messages[: cut.start], redact_messages(messages[cut.start : cut.end]), messages[cut.end :]
     added = hooks.pre_compact(about, options.instructions)
     if added.blocked:
         raise CompactionError(f"a hook forbids the compaction: {added.blocked}")
-    summary = _summarised(gone, summarizer, options, added, cwd, history)
     stays = (*head, *kept)
+    request = _request(gone, options, added, cwd, history)
+    limits = Limits(
+        lambda text: measure([text_message("summary", text)])[0],
+        sum(sizes_tokens[cut.start : cut.end]) if rescue else None,
+    )
+    on_disk = files_of(cwd, options.restore)
+    summary = summarizer.summarize(request)
+    try:
+        summary, found = verified(summary, request, stays, limits, repairer, on_disk)
+    except SummaryRejected as refused:
+        if rescue is None:
+            raise
+        summary, found = verified(rescue(request, refused), request, stays, Limits(limits.measure), None, on_disk)
     restored = (
         *restore(messages, stays, cwd, options.restore),
         *restored_state(state, messages, stays, options.restore),
     )
-    draft = Plan(gone, tuple(kept), summary, restored, (), 0, 0, tuple(head), (*added.remarks, *summary.remarks))
+    draft = Plan(gone, tuple(kept), summary, restored, (), 0, 0, tuple(head), (*added.remarks, *summary.remarks), found)
     planned = measured(draft, sizes_tokens, overhead_tokens, measure)
     if too_little := gain_missing(planned, 0 if cut.direction else MIN_GAIN):
         raise NothingToCompact(too_little)
@@ -176,18 +196,11 @@ def _without_thinking(kept: Sequence[Message], sizes_tokens: Sequence[int], meas
     return [size if len(new.content) == len(old.content) else min(size, estimate) for old, new, size, estimate in rest]
 
 
-def _summarised(
-    gone: Sequence[Message], summarizer: Summarizer, options: Options, added: Answer, cwd: str, history: str
-) -> Summary:
+def _request(gone: Sequence[Message], options: Options, added: Answer, cwd: str, history: str) -> SummaryRequest:
     asked = redact("\n\n".join(filter(None, (options.instructions, added.text))))[0]
     earlier = ["\n".join(map(block_text, m.content)) for m in gone if m.kind == "summary"]
     room = min(options.summary_chars, growth_chars(earlier)) if earlier else options.summary_chars
-    summary = summarizer.summarize(SummaryRequest(in_words(gone), room, asked, "", cwd, history))
-    if not summary.text.strip():
-        raise SummaryRejected(
-            f"the summariser {summarizer.name} gave no text", "try again, or choose another --summarizer"
-        )
-    return summary
+    return SummaryRequest(in_words(gone), room, asked, "", cwd, history)
 
 
 def text_message(kind: Literal["summary", "meta"], text: str) -> Message:

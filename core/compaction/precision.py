@@ -73,11 +73,11 @@ def precision(text: str, source: Source) -> Precision:
     stated = [*prose(text)]
     passing = [claim for claim, said in stated if _PASS.search(said) and not _NO_CLAIM.search(said) and said[-1] != "?"]
     runs = _Runs(source)
-    contradicted = [replace(c, kind="tests") for c in passing if not runs.confirm(c.text)]
-    contradicted += _orders(stated, source)
-    bad = sum(not held for held in holds.values()) + len(contradicted)
-    total = len(holds) + len(passing) + len(contradicted)
-    return Precision(1 - bad / total if bad else 1.0, unverifiable, tuple(contradicted))
+    untested = [replace(c, kind="tests") for c in passing if not runs.confirm(c.text)]
+    orders = [*_orders(stated, source)]
+    bad = sum(not held for held in holds.values()) + len(untested) + len(orders)
+    total = len(holds) + len(passing) + len(orders)
+    return Precision(1 - bad / total if bad else 1.0, unverifiable, (*untested, *orders))
 
 
 def _holds(source: Source, kind: str, text: str) -> bool:

@@ -6,7 +6,7 @@ folder are read, never secrets and binaries, and never more than the limits allo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -91,6 +91,21 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
             break
         out.append(restored)
     return out
+
+
+def files_of(cwd: str, limits: RestoreLimits) -> Callable[[str], bool]:
+    """What tells whether a path is a file below the session's folder, as it is on disk now."""
+    root = Path(cwd)
+    here = _is_project(root, limits.home)
+
+    def is_there(path: str) -> bool:
+        found = _inside(root, path) if here else None
+        try:
+            return found is not None and found.is_file()
+        except OSError:  # too long a name, not ours to look at
+            return False
+
+    return is_there
 
 
 def _is_project(root: Path, home: Path | None) -> bool:

@@ -26,6 +26,7 @@ from core.summarizers.repair import EVIDENCE_CHARS, Fault, Repairer, replaced_in
 PRECISION, RECALL = 0.97, 1.0
 """From here on a summary counts as faithful."""
 _QUOTED = re.compile(r"^(~{3,}|`{3,}).*?^\1[ \t]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_WHY = {"tests": "no successful test run since the last change", "order": "a tool printed it, nobody asked for it"}
 _LINE_CHARS = 240
 _PROSE_WORDS = 4
 """A line with more words beside a name is a sentence about it."""
@@ -62,11 +63,10 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a summary must keep to: its own tokens, and those of what it stands for (None: not known)."""
+    """How tokens are counted, and those of what a summary stands for (None: it may have as many)."""
 
-    cap_tokens: int | None = None
-    before_tokens: int | None = None
     measure: Callable[[str], int] = room_tokens
+    before_tokens: int | None = None
 
 
 def verified(
@@ -85,13 +85,13 @@ def verified(
     """
     source = Source(request, kept, on_disk)
     text = split_ledger(summary.text)[0]
-    check_form(text, source, limits)
+    check_form(replace(summary, text=text), source, limits)
     recall = Recall(source)
     found = _verify(text, source, recall)
     asked = False
     if repairer and _prose_is_wrong(text, found):
         asked = True
-        text, found = _asked_again(text, found, source, recall, limits, repairer)
+        text, found = _asked_again(replace(summary, text=text), found, source, recall, limits, repairer)
     final = mended(text, found.faults, found.missing)
     after = _verify(final, source, recall) if final != text else found
     ledger = split_ledger(final)[1]
@@ -114,30 +114,30 @@ def _verify(text: str, source: Source, recall: Recall) -> Verification:
     return Verification(true.share, recall.share(missing), missing, true.unverifiable, true.contradicted)
 
 
-def check_form(text: str, source: Source, limits: Limits) -> None:
+def check_form(summary: Summary, source: Source, limits: Limits) -> None:
     """Raises `SummaryRejected` for what is no summary: empty, a tool call, too long, with sections twice."""
-    if reason := _fault_of_form(without_marks(text), source, limits):
-        raise SummaryRejected(f"the summary {reason}", "try again, or choose another --summarizer")
+    if reason := _fault_of_form(without_marks(summary.text), source, limits):
+        raise SummaryRejected(
+            f"the summary of {summary.summarizer} {reason}", "try again, or choose another --summarizer"
+        )
 
 
 def _fault_of_form(text: str, source: Source, limits: Limits) -> str:
     if not text.strip():
         return "is empty"
-    plain = blanked(text, (m.span() for m in _QUOTED.finditer(text)))
-    lines = plain.splitlines()
+    lines = blanked(text, (m.span() for m in _QUOTED.finditer(text))).splitlines()
     if any(CALL_SYNTAX.search(line) and not source.has_text(unmarked(line)) for line in lines):
-        return "holds a tool call"
+        return "holds a call of a tool"
     headings = Counter(line.removeprefix("## ").strip() for line in lines if line.startswith("## "))
-    twice = [s.title for s in SECTIONS if headings[s.title] > 1]
-    if twice or headings[LEDGER] > 1:
-        return f"has the section {(*twice, LEDGER)[0]!r} more than once"
-    tokens = limits.measure(text)
-    if limits.cap_tokens is not None and tokens > limits.cap_tokens:
-        return f"has {tokens} tokens, and {limits.cap_tokens} are allowed"
-    if limits.before_tokens is not None and tokens >= limits.before_tokens:
-        return f"has {tokens} tokens, no less than what it stands for"
+    twice = [title for title in (*(s.title for s in SECTIONS), LEDGER) if headings[title] > 1]
+    if twice:
+        return f"has the section {twice[0]!r} more than once"
+    if len(text) > source.request.budget_chars:
+        return f"has {len(text):,} characters, and {source.request.budget_chars:,} are allowed"
+    if limits.before_tokens is not None and (tokens := limits.measure(text)) >= limits.before_tokens:
+        return f"has {tokens:,} tokens, no less than the {limits.before_tokens:,} that it stands for"
     if source.summaries and len(text) > growth_chars(source.summaries):
-        return "is a quarter longer than the one that it updates"
+        return "is more than a quarter longer than the one that it updates"
     return ""
 
 
@@ -151,17 +151,17 @@ def _in_sentence(text: str, claim: Claim) -> bool:
 
 
 def _asked_again(
-    text: str, found: Verification, source: Source, recall: Recall, limits: Limits, repairer: Repairer
+    summary: Summary, found: Verification, source: Source, recall: Recall, limits: Limits, repairer: Repairer
 ) -> tuple[str, Verification]:
     """The text with the sections that were written anew, if it is the better for it."""
-    why = {"tests": "no successful test run since the last change", "order": "a tool printed it, nobody asked for it"}
+    text = summary.text
     faults = [
-        Fault(section_at(text, c.start), one_line(c.text), why.get(c.kind, "it is not in the conversation"))
+        Fault(section_at(text, c.start), one_line(c.text), _WHY.get(c.kind, "it is not in the conversation"))
         for c in found.faults
     ]
     try:
         new = replaced_in(text, repairer.repair(text, faults, evidence(found.faults, source)))
-        check_form(new, source, limits)
+        check_form(replace(summary, text=new), source, limits)
     except (ApiError, CompactionError) as error:
         if isinstance(error, ApiError) and error.kind == "cancelled":
             raise

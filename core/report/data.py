@@ -70,6 +70,26 @@ class NameCoverage(_Data):
     missing: list[str]
 
 
+class Fidelity(_Data):
+    """How true and how complete a summary is: the parts of its claims that hold, and of what must be known it says.
+
+    Of a compaction it is what the summariser wrote; of a report, what stands in the context.  Only names, figures,
+    quotations, claims that tests pass and orders are looked up, by rule: what else is said may be wrong.
+    """
+
+    precision: float
+    recall: float
+    missing: list[str]
+    """What must be known and is not said, each with its kind; the ledger holds it."""
+    unverifiable: list[str]
+    """Names, figures and quotations that occur nowhere."""
+    contradicted: list[str]
+    """Claims that tests pass without a run since the last change, and orders that only a tool gave."""
+    repaired: bool
+    """Whether marks and a ledger made it faithful."""
+    ledger_tokens: int
+
+
 class Report(_Data):
     """A comparison of two contexts, all tokens by one estimator."""
 
@@ -83,3 +103,5 @@ class Report(_Data):
     reachable: list[str]
     """Ids of messages and results of before that are not in the context as they were, and that `output` shows."""
     gone: list[str]
+    fidelity: Fidelity | None = None
+    """Of the summary that the context got; None where it got none."""

@@ -7,8 +7,8 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from core.report.data import Report, Said, Side
-from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, share
+from core.report.data import Fidelity, Report, Said, Side
+from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, share
 
 _SAID = 40
 """How many requests and statements the page shows."""
@@ -21,6 +21,7 @@ _TONES = {
     "": "quiet",
 }
 _COLOURS = ("system", "results", "tool_use", "text", "thinking", "summary", "prompt", "meta", "command", "attachment")
+_FAULT_TONE = "gone"
 _KEPT_NAMES = 0.8
 """With so large a part of the names an index does what it is there for."""
 
@@ -38,6 +39,7 @@ def render(report: Report) -> str:
         _kinds(before, after),
         _places(report),
         _largest(report),
+        _fidelity(report.fidelity),
         _said("What you asked for", "Request", report.requests),
         _said("What goes on to hold", "Rule, wish or value", report.constraints),
         _names(report),
@@ -130,6 +132,22 @@ def _largest(report: Report) -> str:
     ]
     headers = ("Id", "What", "Before", "After", "Where it is")
     return "<h2>The largest parts of before</h2>\n" + _table("", headers, rows, figures=(2, 3)) if rows else ""
+
+
+def _fidelity(found: Fidelity | None) -> str:
+    if found is None:
+        return ""
+    rows = [
+        (f'<span class="said">{escape(line)}</span>', f'<span class="standing">{_toned(word, _FAULT_TONE)}</span>')
+        for word, lines in faults(found)
+        for line in lines
+    ]
+    note = ", ".join(fidelity_words(found))
+    if not rows:
+        return f"<h2>The summary</h2>\n<p>{note}.</p>"
+    if len(rows) > _SAID:
+        note += f"; {_SAID} of {len(rows)} faults are shown"
+    return "<h2>The summary</h2>\n" + _table(note, ("Fault", "What it is"), rows[:_SAID], figures=())
 
 
 def _said(heading: str, column: str, said: Sequence[Said]) -> str:

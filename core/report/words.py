@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from core.report.data import Fidelity
+
 KINDS = {
     "system": "system prompt, tools, memory files",
     "prompt": "prompts",
@@ -47,3 +49,24 @@ def dollars(value: float | None) -> str:
     if value is None:
         return "-"
     return f"${value:.2f}" if value >= 1 else f"${value:.3f}"
+
+
+def fidelity_words(found: Fidelity) -> tuple[str, str]:
+    """How true and how complete a summary is; never 100 % of something that is not whole."""
+    return (
+        f"{_floored(found.precision)} of its names, figures and quotations hold",
+        f"{_floored(found.recall)} of what must be known is said",
+    )
+
+
+def faults(found: Fidelity) -> list[tuple[str, list[str]]]:
+    """What is wrong with a summary: a word for it, and the cases."""
+    return [
+        ("not so", found.contradicted),
+        ("found nowhere", found.unverifiable),
+        ("not said", found.missing),
+    ]
+
+
+def _floored(part: float) -> str:
+    return f"{int(part * 100 + 1e-9)}%"

@@ -13,11 +13,13 @@ from core.context.tokens.window import levels
 from core.errors import InputError, SessionNotFound
 from core.report.compare import Comparison, by_kind
 from core.report.data import Report, Side
+from core.report.fidelity import fidelity_of_context
 from core.service.history import outputs
 from core.service.session import Session, model_of, opened, size_of, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
 from core.transcript.records import STDIN, Source, find_records, source_file
+from core.transcript.store import Store
 
 
 def report(
@@ -40,7 +42,13 @@ def report(
         names=found.names(),
         reachable=found.reachable(),
         gone=found.gone(),
+        fidelity=fidelity_of_context(before.messages, after.messages, before.cwd, _history(after)),
     )
+
+
+def _history(after: Session) -> str:
+    """Where what went can be read: on a page of the store, or in the file itself."""
+    return f"{Store.beside(after.path.absolute()).page(after.file.id[:8])}\n{after.path.absolute()}"
 
 
 @contextmanager

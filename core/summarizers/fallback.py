@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from core.api.endpoint import ApiError
-from core.errors import CompactionError, SummaryPending
+from core.errors import CompactionError, FoldmarkError, SummaryPending
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.repair import Repairer
+
+Rescue: TypeAlias = "Callable[[SummaryRequest, FoldmarkError], Summary]"
+"""Another summary for a request, and why it is needed."""
 
 
 class Fallback:
@@ -33,14 +38,21 @@ class Fallback:
         except (ApiError, CompactionError) as error:
             if isinstance(error, ApiError) and error.kind == "cancelled":
                 raise
-            summary = self._other.summarize(request)
-            said = f"{self.chosen.name} failed ({error}); {self._other.name} took over"
-            return replace(summary, remarks=(said, *summary.remarks))
+            return self.instead(request, error)
+
+    def instead(self, request: SummaryRequest, why: FoldmarkError) -> Summary:
+        """The other's summary; its remarks say why the chosen one's cannot be used."""
+        summary = self._other.summarize(request)
+        said = f"{self.chosen.name} failed ({why}); {self._other.name} took over"
+        return replace(summary, remarks=(said, *summary.remarks))
 
 
 def repairer_of(summarizer: Summarizer) -> Repairer | None:
     """Whoever can mend what a summariser wrote: itself, or the chosen one of a fallback; None where no model wrote."""
-    from core.summarizers.model import ModelSummarizer
-
     chosen = summarizer.chosen if isinstance(summarizer, Fallback) else summarizer
-    return chosen if isinstance(chosen, ModelSummarizer) else None
+    return chosen if isinstance(chosen, Repairer) else None
+
+
+def rescue_of(summarizer: Summarizer) -> Rescue | None:
+    """What gives another summary where a summariser's is refused; None where that is not wanted."""
+    return summarizer.instead if isinstance(summarizer, Fallback) else None

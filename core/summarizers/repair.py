@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from core.facts.text import code, cut, one_line
 
@@ -31,6 +31,7 @@ class Fault:
     why: str
 
 
+@runtime_checkable
 class Repairer(Protocol):
     """Whoever can write sections of a summary anew."""
 

@@ -135,7 +135,7 @@ def test_a_turn_in_progress_with_thinking_is_summarised_whole_but_not_in_place()
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_a_summary_without_text_is_refused(text: str) -> None:
-    with pytest.raises(SummaryRejected, match="the summariser says gave no text"):
+    with pytest.raises(SummaryRejected, match="the summary of says is empty"):
         planned(SESSION, says=Says(text))
 
 

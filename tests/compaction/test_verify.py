@@ -237,11 +237,11 @@ LONG = "Now this. " * 2_000
     [
         ("  \n", Limits(), "is empty"),
         (f"\n## {LEDGER}\n- (file) `a.py`: edited", Limits(), "is empty"),
-        ("Next: <function_calls>", Limits(), "holds a tool call"),
+        ("Next: <function_calls>", Limits(), "holds a call of a tool"),
         ("## Open tasks\n- a\n## Open tasks\n- b", Limits(), "'Open tasks' more than once"),
-        ("word " * 40, Limits(cap_tokens=10), "has 67 tokens, and 10 are allowed"),
-        ("word " * 40, Limits(before_tokens=50), "no less than what it stands for"),
-        ("word " * 40, Limits(cap_tokens=10, measure=len), "has 200 tokens"),
+        ("word " * 5_000, Limits(), "has 25,000 characters, and 24,000 are allowed"),
+        ("word " * 40, Limits(before_tokens=67), "has 67 tokens, no less than the 67 that it stands for"),
+        ("word " * 40, Limits(len, before_tokens=100), "has 200 tokens"),
     ],
 )
 def test_what_is_no_summary_is_refused(text: str, limits: Limits, reason: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.report.data import NameCoverage, PartLine, PlaceCount, Report, Said, Side
+from core.report.data import Fidelity, NameCoverage, PartLine, PlaceCount, Report, Said, Side
 from core.report.page import render
 from core.report.words import change, dollars, share
 
@@ -26,6 +26,14 @@ def side(**fields: object) -> Side:
     return Side.model_validate({**given, **fields})
 
 
+def worth(**found: list[str]) -> Fidelity:
+    given: dict[str, object] = {"missing": [], "unverifiable": [], "contradicted": [], **found}
+    wrong = sum(map(len, found.values()))
+    return Fidelity.model_validate(
+        {"precision": 1 - 0.005 * wrong, "recall": 1, "repaired": False, "ledger_tokens": 0, **given}
+    )
+
+
 def made(hostile: str = "text", **fields: object) -> Report:
     given: dict[str, object] = {
         "before": side(title=hostile, id=hostile, model=hostile, by_kind={"results": 500, hostile: 100, "system": 400}),
@@ -37,6 +45,7 @@ def made(hostile: str = "text", **fields: object) -> Report:
         "names": NameCoverage(paths=2, paths_named=1, symbols=10, symbols_named=9, missing=[hostile]),
         "reachable": [hostile],
         "gone": [hostile],
+        "fidelity": worth(missing=[hostile], unverifiable=[hostile], contradicted=[hostile]),
     }
     return Report.model_validate({**given, **fields})
 
@@ -87,7 +96,7 @@ def test_tables_are_tables_and_bars_are_said_in_words() -> None:
     page = render(made())
     seen = Seen(page)
 
-    assert seen.tags.count("table") == 6
+    assert seen.tags.count("table") == 7
     assert {v for n, v in seen.attributes if n == "scope"} == {"col", "row"}
     bars = [v for n, v in seen.attributes if n == "aria-label"]
     assert bars[1] == ("after: 500 tokens: system prompt, tools, memory files 400, summaries 100")
@@ -186,3 +195,13 @@ def test_bars_are_never_longer_than_the_whole() -> None:
 
     assert sum(widths[:3]) == pytest.approx(100)
     assert sum(widths[3:]) == pytest.approx(50)
+
+
+def test_what_the_summary_is_worth_is_said() -> None:
+    seen = Seen(render(made(fidelity=worth(missing=["constraint: no tabs"], contradicted=["tests: all pass"]))))
+
+    assert "99% of its names, figures and quotations hold, 100% of what must be known is said" in seen.text
+    assert seen.text.index("tests: all pass") < seen.text.index("constraint: no tabs")
+    assert "<h2>The summary</h2>" not in render(made(fidelity=None))
+    assert "<table" not in render(made(fidelity=worth())).partition("The summary</h2>")[2].partition("<h2>")[0]
+    assert "; 40 of 50 faults are shown" in render(made(fidelity=worth(missing=[f"file: {n}" for n in range(50)])))

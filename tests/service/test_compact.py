@@ -27,6 +27,7 @@ from core.service.session import opened, size_of
 from core.service.undo import undo
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
+from core.summarizers.extractive.sections import split_ledger
 from core.testing import SESSION_ID, Transcript
 from core.transcript.listing import describe
 from core.transcript.projects import session_file
@@ -354,7 +355,7 @@ def test_other_clients_files_are_compacted_to_messages_json(tmp_path: Path, name
     assert "So far." in str(document["messages"][0])
     shown = messages(output)
     assert shown[0].kind == "summary"
-    assert shown[0].content[0]["text"] == "So far."
+    assert split_ledger(str(shown[0].content[0]["text"]))[0] == "So far."
     assert len(Store.beside(output).bodies()) > 0
     again = compact(session_file(output), Says("So far."), Options(keep, 3_000), Target(tmp_path))
     assert not again.changed

@@ -46,7 +46,28 @@ def test_the_result_alone_names_its_source(both: tuple[str, str], capsys: pytest
     assert json.loads(capsys.readouterr().out) == alone
     assert set(alone) == {
         "before", "after", "places", "largest", "requests", "constraints", "names", "reachable", "gone",
+        "fidelity",
     }  # fmt: skip
+
+
+def test_what_the_summary_is_worth_is_said(
+    both: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", *both]) == 0
+    assert "The summary: 100% of its names, figures and quotations hold, 100% of what must be known is said" in (
+        capsys.readouterr().out
+    )
+    bad = tmp_path / "bad.jsonl"
+    text = "It is in src/made_up.py. All tests pass. " + " ".join(f"`made_up_{n}`" for n in range(20))
+    Transcript("44444444-4444-4444-8444-444444444444").prompt("x").boundary(text).prompt("Go on.").write(bad)
+
+    assert run(["report", both[0], str(bad)]) == 0
+
+    out = capsys.readouterr().out
+    assert "The summary: 0% of its names" in out
+    assert "not so         tests: All tests pass." in out
+    assert "found nowhere  path: src/made_up.py" in out
+    assert "more (--json lists them)" in out
 
 
 def test_names_that_were_lost_are_listed(
