@@ -13,6 +13,7 @@ from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import Levels, levels
 from core.model import Message, Usage
+from core.report.data import Fidelity
 from core.service.operation import Loss, StageReport, Target
 from core.service.session import Result, Session, SessionRef, model_of, size_of, window_of
 from core.service.stages import NO_SETTINGS, StageSettings
@@ -56,6 +57,8 @@ class CompactResult(Result):
     """What a person should know: another summariser took over, a hook failed."""
     usage: Spent = Spent()
     """All zeros where no model was asked."""
+    fidelity: Fidelity | None = None
+    """Of the summary as it was written, before what was wrong or missing in it was mended."""
     changed: bool
     reason: str
 

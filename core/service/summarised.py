@@ -9,8 +9,10 @@ from core.compaction.cut import Cut
 from core.compaction.full import Plan, choose, plan, text_message
 from core.compaction.state import NO_STATE, State, state_of
 from core.context.rounds import cut_points, in_thinking_loop
+from core.report.fidelity import fidelity
 from core.service.job import CompactResult, Job, spent
 from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
+from core.summarizers.fallback import repairer_of, rescue_of
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id
 from core.transcript.note import note_of
@@ -126,6 +128,8 @@ class _Task:
             state=self.state,
             hooks=job.hooks,
             about=job.about,
+            repairer=repairer_of(job.asked.summarizer),
+            rescue=rescue_of(job.asked.summarizer),
         )
 
     def write(self, planned: Plan) -> None:
@@ -204,6 +208,7 @@ class _Task:
                 "restored": [r.path for r in planned.restored if r.has_content],
                 "remarks": (*planned.remarks, *remarks),
                 "usage": spent(planned.summary.usage),
+                "fidelity": fidelity(planned.verification) if planned.verification else None,
             }
         )
 
