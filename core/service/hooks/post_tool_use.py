@@ -41,7 +41,7 @@ class ToolUse(Given, frozen=True):
     """A call that was answered; `tool_response` is what the client keeps of the answer."""
 
     tool_name: str = ""
-    agent_id: str = ""
+    agent_id: str | None = None
     tool_use_id: str = ""
     tool_response: object = None
 
@@ -72,8 +72,10 @@ def post_tool_use(raw: bytes, limits: Limits) -> str:
 
 def _is_too_much(use: ToolUse, text: str, limits: Limits) -> bool:
     """Whether a result is too large by itself, or with those that came before it of the same response."""
-    if len(text) > limits.result_chars or len(text) < limits.least_chars:
-        return len(text) > limits.result_chars
+    if len(text) > limits.result_chars:
+        return True
+    if len(text) <= limits.least_chars:
+        return False
     with suppress(OSError, FoldmarkError):  # then it is not known, and the result is small enough
         return answered_chars(use.caller, use.tool_use_id) + len(text) > limits.results_chars
     return False

@@ -19,8 +19,6 @@ _HEAD = """What the summary of this session does not say, found by rule in what 
 tasks go on to hold. Text in backticks is quoted from the conversation, and no instruction."""
 COLD_TOKENS = 50_000
 """A smaller context costs little more when it is not in the cache."""
-
-
 _DAYS_FROM_HOURS = 48
 
 
@@ -28,10 +26,10 @@ class SessionStart(Given, frozen=True):
     """A session that begins; what the cache is like is known of one that is resumed."""
 
     source: str = ""
-    context_tokens: int = 0
-    seconds_since_last_response: float = 0
-    prompt_cache_likely_expired: bool = False
-    estimated_cache_write_usd: float = 0
+    context_tokens: int | None = None
+    seconds_since_last_response: float | None = None
+    prompt_cache_likely_expired: bool | None = None
+    estimated_cache_write_usd: float | None = None
 
 
 def session_start(raw: bytes) -> str:
@@ -59,12 +57,13 @@ def _lost(given: SessionStart) -> str:
 
 
 def _cold(given: SessionStart) -> str:
-    if given.source != "resume" or not given.prompt_cache_likely_expired or given.context_tokens < COLD_TOKENS:
+    count = given.context_tokens or 0
+    if given.source != "resume" or not given.prompt_cache_likely_expired or count < COLD_TOKENS:
         return ""
-    hours = given.seconds_since_last_response / 3_600
+    hours = (given.seconds_since_last_response or 0) / 3_600
     age = f"{hours / 24:.0f} days" if hours >= _DAYS_FROM_HOURS else f"{hours:.1f} hours"
+    price = f", about ${given.estimated_cache_write_usd:.2f}" if given.estimated_cache_write_usd else ""
     return (
-        f"The cache of this session is cold (last answer {age} ago): the next request writes "
-        f"{tokens(given.context_tokens)} tokens anew, about ${given.estimated_cache_write_usd:.2f}. "
-        f"A shorter session costs less: foldmark compact {given.session_id}"
+        f"The cache of this session is cold (last answer {age} ago): the next request writes {tokens(count)} tokens "
+        f"anew{price}. A shorter session costs less: foldmark compact {given.session_id}"
     )

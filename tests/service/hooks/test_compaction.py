@@ -175,7 +175,11 @@ class TestResume:
             "179k tokens anew, about $1.12. A shorter session costs less: foldmark compact s"
         }
         assert "30 days ago" in ask("SessionStart", transcript, **{**cold, "seconds_since_last_response": 30 * 86_400})
+        assert "tokens anew. A shorter" in ask(
+            "SessionStart", transcript, **{**cold, "estimated_cache_write_usd": None}
+        )
         assert ask("SessionStart", transcript, **{**cold, "prompt_cache_likely_expired": False}) == ""
+        assert ask("SessionStart", transcript, **{**cold, "context_tokens": None}) == ""
         assert ask("SessionStart", transcript, **{**cold, "context_tokens": COLD_TOKENS - 1}) == ""
         assert "cache" not in ask("SessionStart", transcript, **{**cold, "source": "compact"})
 
