@@ -30,6 +30,7 @@ from core.service.compact import CompactResult  # noqa: E402
 from core.service.context import ContextReport  # noqa: E402
 from core.service.doctor import DoctorReport  # noqa: E402
 from core.service.history import OutputList, OutputText, SearchResult  # noqa: E402
+from core.service.memory import MemoryUpdate, MemoryView  # noqa: E402
 from core.service.redact import RedactResult  # noqa: E402
 from core.service.sessions import SessionList  # noqa: E402
 from core.service.setup import SetupResult  # noqa: E402
@@ -46,6 +47,9 @@ COMMANDS: dict[str, type[BaseModel]] = {
     "context": ContextReport,
     "view": ViewResult,
     "compact": CompactResult,
+    "memory show": MemoryView,
+    "memory update": MemoryUpdate,
+    "memory refresh": MemoryUpdate,
     "snip FROM TO": SnipResult,
     "snip --suggest": SnipProposals,
     "strip": MediaList,
@@ -75,8 +79,8 @@ _HEAD = """\
 
 <!-- written by scripts/json_docs.py -->
 
-One document; `compact` and `check` print one line for each session where there are several. The keys here stay;
-others may be added. Sizes are in the unit that the key ends in, times are ISO 8601 in UTC.
+One document; `compact` and `check` print one line for each session where there are several, `memory refresh` one for
+each that was updated. The keys here stay; others may be added. Sizes are in the unit that the key ends in, times are ISO 8601 in UTC.
 
 The exit code is 0 when all is done or nothing was to be done, 1 when something failed, 2 when the command was used
 wrongly. What failed is said in a document as well: `{"error": {"kind", "message", "hint"}}`; as one of several lines
