@@ -13,16 +13,8 @@ import msgspec
 
 from core.errors import FoldmarkError
 from core.model import JSON
-from core.redact.text import redact
 from core.service.hooks.given import Given, decoded
 from core.service.hooks.limits import Limits
-from core.service.hooks.siblings import answered_chars
-from core.stages.results import named_by
-from core.stages.stand_in import EXEMPT, stand_in
-from core.transcript.blob import blob_of
-from core.transcript.page import body_of
-from core.transcript.projects import AGENT_PREFIX, SUFFIX
-from core.transcript.store import Store
 
 _FIELDS = {
     "Bash": "stdout",
@@ -50,22 +42,18 @@ class ToolUse(Given, frozen=True):
         """The transcript that the call is in: that of a subagent lies in the folder of the session."""
         if not self.agent_id:
             return self.transcript
-        return self.transcript.with_suffix("") / "subagents" / f"{AGENT_PREFIX}{self.agent_id}{SUFFIX}"
+        return self.transcript.with_suffix("") / "subagents" / f"agent-{self.agent_id}.jsonl"
 
 
 def post_tool_use(raw: bytes, limits: Limits) -> str:
     """The result in its tool's own shape with a stand-in for its text, or "" where it stays as it is."""
     use = decoded(raw, ToolUse)
     text = _text_of(use)
-    if text is None or not use.tool_use_id or named_by(use.tool_name, EXEMPT) or not _is_too_much(use, text, limits):
+    if text is None or not use.tool_use_id or len(text) <= limits.least_chars or not _is_too_much(use, text, limits):
         return ""
-    store = Store.beside(use.transcript)
-    plain = redact(text)[0]
-    blob = blob_of(use.tool_use_id, plain)
-    shown = stand_in(use.tool_name, len(text), plain, blob, str(store.folder), limits.preview_bytes)
-    if len(shown) >= len(text):
+    shown = _stored(use, text, limits)
+    if not shown:
         return ""
-    store.write({blob.file: [blob.content]}, [body_of(blob, use.tool_name)])
     said: JSON = {"hookEventName": "PostToolUse", "updatedToolOutput": _with(use, shown)}
     return msgspec.json.encode({"hookSpecificOutput": said}).decode()
 
@@ -74,11 +62,31 @@ def _is_too_much(use: ToolUse, text: str, limits: Limits) -> bool:
     """Whether a result is too large by itself, or with those that came before it of the same response."""
     if len(text) > limits.result_chars:
         return True
-    if len(text) <= limits.least_chars:
-        return False
+    from core.service.hooks.siblings import answered_chars
+
     with suppress(OSError, FoldmarkError):  # then it is not known, and the result is small enough
         return answered_chars(use.caller, use.tool_use_id) + len(text) > limits.results_chars
     return False
+
+
+def _stored(use: ToolUse, text: str, limits: Limits) -> str:
+    """What stands for a text that is in the store now; "" for one that nothing shorter can stand for, or must stay."""
+    from core.redact.text import redact
+    from core.stages.results import named_by
+    from core.stages.stand_in import EXEMPT, stand_in
+    from core.transcript.blob import blob_of
+    from core.transcript.page import body_of
+    from core.transcript.store import Store
+
+    if named_by(use.tool_name, EXEMPT):
+        return ""
+    store, plain = Store.beside(use.transcript), redact(text)[0]
+    blob = blob_of(use.tool_use_id, plain)
+    shown = stand_in(use.tool_name, len(text), plain, blob, str(store.folder), limits.preview_bytes)
+    if len(shown) >= len(text):
+        return ""
+    store.write({blob.file: [blob.content]}, [body_of(blob, use.tool_name)])
+    return shown
 
 
 def _text_of(use: ToolUse) -> str | None:
