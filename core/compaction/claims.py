@@ -33,6 +33,8 @@ _FIGURES_OF_CODE = re.compile(
     r"\b\d+ (?:messages, |parts left out|more left out|chars left out)|\b(?:created|edited|deleted|read) \d+(?=[,;\n])"
 )
 """What the offline summariser counted."""
+_TAG = re.compile(r"^(?:\([a-z ]{2,24}\) ?)?(?:\[[0-9A-Za-z-]{1,8}\] ?)?")
+"""What the offline summariser puts before an item."""
 _LINE_NUMBER = re.compile(r"[:#]L?\d+(?:[-:]L?\d+)?|\(\)")
 _NUMBER = re.compile(r"(?<![\w.,-])\d[\d,_]*(?<=\d)")
 _DIGITS = 3
@@ -85,14 +87,22 @@ def prose(text: str) -> Iterator[tuple[Claim, str]]:
         rest = blanked(rest, (m.span() for m in pattern.finditer(rest)))
     at = 0
     for line, bare in zip(text.split("\n"), rest.split("\n"), strict=True):
-        place, end = at, at + len(line)
-        for sentence in sentences(line) if bare.strip() else ():
-            start = text.find(sentence, place, end)
-            if start >= 0:
-                place = start + len(sentence)
-                if not (_SENTENCE_MARK.search(sentence) or is_marked(text, place, NOT_RUN, PRINTED)):
-                    yield Claim("order", sentence, start, place), rest[start:place]
-        at = end + 1
+        for start, end in _spans(line) if bare.strip() else ():
+            is_settled = _SENTENCE_MARK.search(line, start, end) or is_marked(line, end, NOT_RUN, PRINTED)
+            if not is_settled:
+                yield Claim("order", line[start:end], at + start, at + end), bare[start:end]
+        at += len(line) + 1
+
+
+def _spans(line: str) -> Iterator[tuple[int, int]]:
+    """Where the sentences of a line are, without the words that stand before an item."""
+    at = 0
+    for sentence in sentences(line):
+        found = line.find(sentence, at)
+        start, at = (found, found + len(sentence)) if found >= 0 else (at, len(line))  # white space was normalised
+        start += len(sentence) - len(_TAG.sub("", sentence, count=1))
+        if start < at:
+            yield start, at
 
 
 def is_marked(text: str, end: int, *marks: str) -> bool:

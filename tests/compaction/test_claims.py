@@ -72,5 +72,13 @@ def test_prose_is_what_the_summary_says_itself() -> None:
     ]
 
 
+def test_a_sentence_is_found_whatever_its_place() -> None:
+    said = [
+        c.text for c, _ in prose("- (last answer) [1a2b3c4d] It is so. Same. Same.\nSee e.g.  All of it.\n- (todo)")
+    ]
+
+    assert said == ["It is so.", "Same.", "Same.", "See e.g.  All of it."]
+
+
 def test_blank_text_keeps_its_places() -> None:
     assert blanked("ab\ncd ef", [(1, 5), (6, 7)]) == "a \n   " + " f"
