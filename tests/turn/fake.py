@@ -72,7 +72,8 @@ class Fake:
             return said
         blocks: tuple[Block, ...] = ({"type": "text", "text": said},) if isinstance(said, str) else tuple(said)
         calls = any(b["type"] == "tool_use" for b in blocks)
-        return Reply(blocks, "tool_use" if calls else "end_turn", model=MODEL.id, id=f"msg_{len(self.bodies)}")
+        ident = hashlib.sha256(msgspec.json.encode(self.bodies[-1])).hexdigest()[:12]
+        return Reply(blocks, "tool_use" if calls else "end_turn", model=MODEL.id, id=f"msg_{ident}")
 
 
 def too_long(asked: int, limit: int) -> ApiError:
