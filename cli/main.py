@@ -24,6 +24,7 @@ COMMANDS = {
     "output": ("cli.commands.output", "Print a tool result or message, also what was compacted."),
     "search": ("cli.commands.search", "Search everything that a session ever held."),
     "check": ("cli.commands.check", "Name the damage in transcripts; write repaired copies."),
+    "ask": ("cli.commands.ask", "Ask the model of a session a question about it."),
     "report": ("cli.commands.report", "Say what was lost, what is reachable, and what it costs."),
     "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
