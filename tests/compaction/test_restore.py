@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.compaction.restore import Restored, RestoreLimits, restore
+from core.compaction.restore import Restored, RestoreLimits, files_of, restore
 from core.model import Block, Message
 from core.testing import Transcript
 from tests.disk import messages, on_disk
@@ -321,3 +321,16 @@ def test_a_session_that_claims_the_home_folder_or_one_above_it_gets_nothing(
     found = restore(used(str(project / "a.py")), (), str(tmp_path / claimed), limits)
 
     assert [r.has_content for r in found] == [True] * back
+
+
+def test_what_is_a_file_of_the_project(tmp_path: Path) -> None:
+    (tmp_path / "app" / "src").mkdir(parents=True)
+    (tmp_path / "app" / "a.py").write_text("x", encoding="utf-8")
+    (tmp_path / "b.py").write_text("x", encoding="utf-8")
+    is_there = files_of(str(tmp_path / "app"), RestoreLimits())
+
+    assert is_there("a.py")
+    assert is_there(str(tmp_path / "app" / "a.py"))
+    assert not any(map(is_there, ("src", "../b.py", str(tmp_path / "b.py"), "made_up.py", "n" * 300)))
+    assert not files_of("/", RestoreLimits())(str(tmp_path / "b.py"))
+    assert not files_of(str(tmp_path), RestoreLimits(home=tmp_path))("b.py")
