@@ -25,6 +25,7 @@ from cli.commands.home import Home  # noqa: E402
 from cli.errors import WRONG_USAGE  # noqa: E402
 from core import errors  # noqa: E402
 from core.report.data import Report  # noqa: E402
+from core.service.ask import AskResult  # noqa: E402
 from core.service.check import CheckResult  # noqa: E402
 from core.service.compact import CompactResult  # noqa: E402
 from core.service.context import ContextReport  # noqa: E402
@@ -57,6 +58,7 @@ COMMANDS: dict[str, type[BaseModel]] = {
     "output": OutputList,
     "output ID": OutputText,
     "search": SearchResult,
+    "ask": AskResult,
     "check": CheckResult,
     "report": Report,
     "simulate": Simulation,
