@@ -242,6 +242,8 @@ class Projected:
 
 def project(messages: Sequence[Message], state: State) -> Projected:
     """Applies a state to the messages of a history: replacements, then snips and committed spans."""
+    if not (state.replaced or state.media or state.snips or state.committed or state.away):
+        return Projected(tuple(m for m in messages if m.content), None)
     stands_in = _stand_ins(messages, state)
     replaced = _holding(messages, state, stands_in)
     out: list[Message] = []
