@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from core.compaction.full import Measure, Options, Plan, plan, text_message
+from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.restore import RestoreLimits
 from core.context.projection import State
 from core.context.short_ids import ShortIds, tag
@@ -28,7 +29,8 @@ from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip
 from core.stages.tool_budget import ToolBudget
-from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer
+from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer, Summary, SummaryRequest
+from core.summarizers.fallback import repairer_of, rescue_of
 from core.transcript.materialize import derived_id
 from core.transcript.store import Store
 from core.turn.autocompact import is_worth_it
@@ -63,6 +65,7 @@ class TurnSettings:
     summary_chars: int = DEFAULT_BUDGET_CHARS
     instructions: str = ""
     restore: RestoreLimits = field(default_factory=RestoreLimits)
+    hooks: Hooks = NO_HOOKS
     cwd: str = ""
     """Where the files of the session are."""
     most_requests: int = 100
@@ -165,7 +168,8 @@ class Work:
 
         by_notes = self._by_memory(memory, messages, size, measure)
         page = self.journal.new_id("page")[:8]
-        planned = by_notes or self._by_summary(messages, size, measure, summarizer, keep_tokens, page)
+        about = About(self.state.session, "", self.settings.cwd, "manual" if trigger == "manual" else "auto")
+        planned = by_notes or self._by_summary(messages, size, measure, summarizer, keep_tokens, page, about)
         unanswered = _unanswered(messages, planned)
         again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid == unanswered)
         planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
@@ -174,6 +178,7 @@ class Work:
         self.archive(page, planned.gone)
         event = _event("memory" if by_notes else "full", trigger, planned, unanswered)
         self.bound(event)
+        self.settings.hooks.post_compact(about, planned.summary.text)
         return event
 
     def bound(self, event: Compacted) -> None:
@@ -202,14 +207,39 @@ class Work:
         summarizer: Summarizer,
         keep_tokens: int | None,
         page: str,
+        about: About,
     ) -> Plan:
         settings = self.settings
         keep = settings.keep_tokens if keep_tokens is None else keep_tokens
-        options = Options(keep, settings.summary_chars, settings.instructions, settings.restore)
-        history = str(self.store.page(page))
         return plan(
-            messages, size.item_tokens, size.overhead_tokens, measure, summarizer, options, settings.cwd, history
+            messages,
+            size.item_tokens,
+            size.overhead_tokens,
+            measure,
+            _Forked(summarizer, self.body()) if self.state.charged else summarizer,
+            Options(keep, settings.summary_chars, settings.instructions, settings.restore),
+            settings.cwd,
+            str(self.store.page(page)),
+            hooks=settings.hooks,
+            about=about,
+            repairer=repairer_of(summarizer),
+            rescue=rescue_of(summarizer),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Forked:
+    """A summariser that is asked behind the conversation as it was sent: what is in front of that is cached."""
+
+    summarizer: Summarizer
+    body: dict[str, JSON]
+
+    @property
+    def name(self) -> str:
+        return self.summarizer.name
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        return self.summarizer.summarize(replace(request, fork=self.body))
 
 
 class NoGain(NothingToCompact):
