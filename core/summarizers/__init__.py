@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from core.api.endpoint import ApiError, Endpoint, Reply
-from core.context.tokens.models import Models
+from core.api.endpoint import ApiError
 from core.errors import SettingsError
-from core.model import JSON
-from core.summarizers.base import Summarizer
+
+if TYPE_CHECKING:
+    from core.api.endpoint import Endpoint, Reply
+    from core.context.tokens.models import Models
+    from core.model import JSON
+    from core.summarizers.base import Summarizer
 
 AUTO = "auto"
 SUMMARY_MODEL = "claude-haiku-5-5"
