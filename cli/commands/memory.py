@@ -138,17 +138,16 @@ def refresh_command(
     return _report(refresh(files, extractor, limits, which, out_of_time), as_json)
 
 
-def _report(outcomes: Iterable[Refreshed], as_json: bool) -> int:
+def _report(found: Iterable[Refreshed], as_json: bool) -> int:
     failed = 0
-    for outcome in outcomes:
-        if outcome.update is not None:
-            if as_json:
-                ui.print_json(outcome.update.model_dump(mode="json"), one_line=True)
-            else:
-                ui.echo(_in_words(outcome.update))
-        elif outcome.error is not None:
-            failed += not outcome.is_cap
-            _show_error(outcome.file, outcome.error, as_json)
+    for one in found:
+        if isinstance(one.outcome, Exception):
+            failed += not one.is_cap
+            _show_error(one.file, one.outcome, as_json)
+        elif as_json:
+            ui.print_json(one.outcome.model_dump(mode="json"), one_line=True)
+        else:
+            ui.echo(_in_words(one.outcome))
     return 1 if failed else 0
 
 

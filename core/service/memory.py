@@ -254,7 +254,8 @@ class _Work:
 
     def write(self, evidence: Evidence, covers: str, found: Extracted) -> None:
         """Carry out operations and write the notes; anew on what a person wrote meanwhile."""
-        for attempt in range(1, ATTEMPTS + 1):
+        attempts = ATTEMPTS
+        while True:
             done = apply(self.notes, found.operations, evidence, self.desk.budget_tokens, covers)
             state = msgspec.structs.replace(
                 self.state,
@@ -266,10 +267,10 @@ class _Work:
                 self.state = self.files.save(self.held, done.notes, done.dropped, state)
                 break
             except Changed:
-                before = self.notes.covers
+                attempts, before = attempts - 1, self.notes.covers
                 self.held = self.files.read()
                 self.notes = self._notes()
-                if attempt == ATTEMPTS or self.notes.covers != before:  # another update did it
+                if not attempts or self.notes.covers != before:  # another update did it
                     raise
         self.held, self.notes = self.files.read(), done.notes
         self.operations += len(found.operations) - len(done.refused)

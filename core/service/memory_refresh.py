@@ -42,11 +42,10 @@ ALL = Which()
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """One session: what was done, or the error that kept it from being done."""
+    """One session, and what was done, or the error that kept it from being done."""
 
     file: SessionFile
-    update: MemoryUpdate | None = None
-    error: Exception | None = None
+    outcome: MemoryUpdate | Exception
     is_cap: bool = False
     """It was a cap that kept it: the next run goes on."""
 
@@ -74,11 +73,11 @@ def refresh(
         except Locked:
             continue
         except ApiError as error:
-            yield Refreshed(file, error=error, is_cap=error.kind in _CAPS)
+            yield Refreshed(file, error, is_cap=error.kind in _CAPS)
             if error.kind in _OVER:
                 return
         except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
-            yield Refreshed(file, error=error)
+            yield Refreshed(file, error)
         else:
             if done.changed:
                 yield Refreshed(file, done)
