@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.api.endpoint import ApiError
+from core.api.metered import added
 from core.compaction.claims import Claim, blanked, without_marks
 from core.compaction.ledger import mended
 from core.compaction.needs import Need
 from core.compaction.precision import precision
 from core.compaction.recall import Recall
 from core.compaction.source import Source, nowhere
-from core.errors import CompactionError, SummaryRejected
+from core.errors import SummaryRejected
 from core.facts.text import one_line, squeezed, unmarked
 from core.model import Message
 from core.redact.text import redact
@@ -88,10 +90,10 @@ def verified(
     check_form(replace(summary, text=text), source, limits)
     recall = Recall(source)
     found = _verify(text, source, recall)
-    asked = False
-    if repairer and _prose_is_wrong(text, found):
-        asked = True
-        text, found = _asked_again(replace(summary, text=text), found, source, recall, limits, repairer)
+    mended_by = repairer if repairer and _prose_is_wrong(text, found) else None
+    if mended_by:
+        summary, found = _asked_again(replace(summary, text=text), found, source, recall, limits, mended_by)
+        text = summary.text
     final = mended(text, found.faults, found.missing)
     after = _verify(final, source, recall) if final != text else found
     ledger = split_ledger(final)[1]
@@ -99,7 +101,7 @@ def verified(
         found,
         tokens=limits.measure(final),
         ledger_tokens=limits.measure(ledger) if ledger else 0,
-        asked_again=asked,
+        asked_again=mended_by is not None,
         repaired=not found.faithful and after.faithful,
     )
 
@@ -152,24 +154,27 @@ def _in_sentence(text: str, claim: Claim) -> bool:
 
 def _asked_again(
     summary: Summary, found: Verification, source: Source, recall: Recall, limits: Limits, repairer: Repairer
-) -> tuple[str, Verification]:
-    """The text with the sections that were written anew, if it is the better for it."""
+) -> tuple[Summary, Verification]:
+    """The summary with the sections that were written anew, if it is the better for it; the call is paid for anyway."""
     text = summary.text
     faults = [
         Fault(section_at(text, c.start), one_line(c.text), _WHY.get(c.kind, "it is not in the conversation"))
         for c in found.faults
     ]
     try:
-        new = replaced_in(text, repairer.repair(text, faults, evidence(found.faults, source)))
-        check_form(replace(summary, text=new), source, limits)
-    except (ApiError, CompactionError) as error:
-        if isinstance(error, ApiError) and error.kind == "cancelled":
+        repair = repairer.repair(text, faults, evidence(found.faults, source))
+    except ApiError as error:
+        if error.kind == "cancelled":
             raise
-        return text, found
-    better = _verify(new, source, recall)
-    if len(better.faults) < len(found.faults) and better.recall >= found.recall:
-        return new, better
-    return text, found
+        return summary, found
+    summary = replace(summary, usage=added(summary.usage, repair.usage))
+    new = replace(summary, text=replaced_in(text, repair.sections))
+    with suppress(SummaryRejected):
+        check_form(new, source, limits)
+        better = _verify(new.text, source, recall)
+        if len(better.faults) < len(found.faults) and better.recall >= found.recall:
+            return new, better
+    return summary, found
 
 
 def evidence(faults: Sequence[Claim], source: Source) -> str:

@@ -20,7 +20,7 @@ from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.compose import composed, redacted, text_chars
 from core.summarizers.prompt import SYSTEM, fork_prompt, plain_prompt
 from core.summarizers.quotation import Quotation, earlier_summary, quotation
-from core.summarizers.repair import Fault, answered, question
+from core.summarizers.repair import Fault, Repair, answered, question
 
 RETRIES = 3
 """How often a request that is too long is made shorter."""
@@ -61,21 +61,10 @@ class ModelSummarizer:
             written, writer = self._plain(safe, bill), self._id
         return composed(safe, written, self.name, writer, bill.usage, bill.remarks)
 
-    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
-        """The sections of a summary that the model writes anew; see `core.summarizers.repair`.
-
-        Raises `SummaryRejected` where it mends nothing, `ApiError` only when the call was cancelled.
-        """
-        asked = self.body(question(text, faults, evidence), REPAIR_TOKENS)
-        try:
-            sections = answered(self._endpoint.send(asked).text)
-        except ApiError as error:
-            if error.kind == "cancelled":
-                raise
-            raise SummaryRejected(f"the model mended nothing: {error}", error.hint) from None
-        if not sections:
-            raise SummaryRejected("the model mended nothing")
-        return sections
+    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Repair:
+        """The sections of a summary that the model writes anew; see `core.summarizers.repair`."""
+        reply = self._endpoint.send(self.body(question(text, faults, evidence), REPAIR_TOKENS))
+        return Repair(answered(reply.text), billed_usage(reply))
 
     def body(self, prompt: str, max_tokens: int) -> dict[str, JSON]:
         """A request of one message."""

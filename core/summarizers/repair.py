@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from core.facts.text import code, cut, one_line
+from core.model import Usage
 
 EVIDENCE_CHARS = 6_000
 """About 2,000 tokens."""
@@ -31,15 +32,23 @@ class Fault:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """The bodies of the sections that were written anew, by heading, and what the model was paid for."""
+
+    sections: Mapping[str, str]
+    usage: Usage = field(default_factory=Usage)
+
+
 @runtime_checkable
 class Repairer(Protocol):
     """Whoever can write sections of a summary anew."""
 
-    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
-        """The bodies of the sections that are written anew, by heading.
+    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Repair:
+        """The sections that are written anew, none where nothing was mended.
 
         One call of a model at most; `evidence` holds lines of the conversation, at most `EVIDENCE_CHARS` of them.
-        Raises `CompactionError` when it gives no section, `ApiError` when there is no answer.
+        Raises `ApiError` when there is no answer.
         """
 
 

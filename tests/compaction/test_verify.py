@@ -15,12 +15,12 @@ from core.compaction.claims import NOT_FOUND, NOT_RUN, PRINTED
 from core.compaction.source import Source
 from core.compaction.verify import Limits, Verification, evidence, verified, verify
 from core.context.view import messages_of
-from core.errors import CompactionError, SummaryRejected
-from core.model import Message
+from core.errors import SummaryRejected
+from core.model import Message, Usage
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.summarizers.extractive.sections import LEDGER, split_ledger
-from core.summarizers.repair import EVIDENCE_CHARS, Fault
+from core.summarizers.repair import EVIDENCE_CHARS, Fault, Repair
 from core.testing import Transcript
 from core.transcript.chain import active_chain
 from core.transcript.reader import open_log
@@ -159,11 +159,11 @@ class Repairs:
         self.sections = sections
         self.asked: list[tuple[Sequence[Fault], str]] = []
 
-    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
+    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Repair:
         self.asked.append((faults, evidence))
         if isinstance(self.sections, Exception):
             raise self.sections
-        return self.sections
+        return Repair(self.sections, Usage(output_tokens=7))
 
 
 def test_wrong_prose_is_written_anew_once() -> None:
@@ -191,8 +191,7 @@ def test_wrong_prose_is_written_anew_once() -> None:
     [
         {"Current work": "All tests pass. Also see src/other/made_up.py."},
         {"Current work": "<invoke name='Bash'>"},
-        SummaryRejected("the model mended nothing"),
-        CompactionError("no"),
+        {},
         ApiError("rate", "too much"),
     ],
 )
@@ -201,6 +200,15 @@ def test_a_repair_that_is_no_better_is_left_out(sections: Mapping[str, str] | Ex
 
     assert found.asked_again
     assert text == mended(SCRIPTED)[0]
+
+
+@pytest.mark.parametrize("body", ["Nothing was run.", "All tests pass."])
+def test_a_repair_is_paid_for_whether_it_helps_or_not(body: str) -> None:
+    written = Summary(SCRIPTED, "scripted", usage=Usage(input_tokens=5, output_tokens=1))
+
+    summary, _ = verified(written, SummaryRequest(work()), repairer=Repairs({"Current work": body}))
+
+    assert summary.usage == Usage(input_tokens=5, output_tokens=8)
 
 
 def test_a_cancelled_repair_ends_all() -> None:

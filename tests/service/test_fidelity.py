@@ -19,7 +19,7 @@ from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.summarizers.extractive.sections import LEDGER
 from core.summarizers.fallback import Fallback
-from core.summarizers.repair import Fault
+from core.summarizers.repair import Fault, Repair
 from core.testing import Transcript
 from core.transcript.projects import session_file
 from tests.disk import messages, rows
@@ -41,11 +41,11 @@ class Scripted:
     def summarize(self, request: SummaryRequest) -> Summary:
         return Summary(self.text, self.name)
 
-    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Mapping[str, str]:
+    def repair(self, text: str, faults: Sequence[Fault], evidence: str) -> Repair:
         self.repairs.append(faults)
         if self.mends is None:
             raise ApiError("overloaded", "later")
-        return self.mends
+        return Repair(self.mends)
 
 
 @pytest.fixture

@@ -362,24 +362,14 @@ def test_sections_are_written_anew() -> None:
         mender = summarizer(api)
         faults = [Fault("Files and code", "b.py", "is not there")]
 
-        assert mender.repair("## Files and code\n- `b.py`", faults, "evidence") == {"Files and code": "- `a.py`"}
-        with pytest.raises(SummaryRejected):
-            mender.repair("## Files and code\n- `b.py`", faults, "evidence")
+        mended = mender.repair("## Files and code\n- `b.py`", faults, "evidence")
+        assert mended.sections == {"Files and code": "- `a.py`"}
+        assert mended.usage.output_tokens > 0
+        assert mender.repair("## Files and code\n- `b.py`", faults, "evidence").sections == {}
 
     assert "is not there" in sent_text(api.bodies[0])
 
 
 def test_a_model_that_cannot_be_asked_mends_nothing() -> None:
-    cancelled = False
-    with ScriptedApi(lambda _: answers.prompt_too_long()) as api:
-        mender = ModelSummarizer(
-            AnthropicEndpoint(
-                Access("key", base_url=api.url), clock=time.monotonic, sleep=lambda _: None, cancelled=lambda: cancelled
-            ),
-            MODEL,
-        )
-        with pytest.raises(SummaryRejected, match="too long"):
-            mender.repair("text", [], "evidence")
-        cancelled = True
-        with pytest.raises(ApiError):
-            mender.repair("text", [], "evidence")
+    with ScriptedApi(lambda _: answers.prompt_too_long()) as api, pytest.raises(ApiError, match="too long"):
+        summarizer(api).repair("text", [], "evidence")
