@@ -116,7 +116,16 @@ def test_a_variable_holds_several_folders_like_the_systems_path(folders: Folders
     assert settings.allowed_roots == (Path("/a"), Path("/b"))
 
 
-@pytest.mark.parametrize("key", ["claude_dir", "allowed_roots", "summarizer", "claude_program"])
+def test_a_command_is_one_in_a_variable_and_several_in_a_file(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("pre_compact = ['a', 'b']", encoding="utf-8")
+    assert folders.load().pre_compact == ("a", "b")
+    assert folders.load({"FOLDMARK_PRE_COMPACT": "echo a:b"}).pre_compact == ("echo a:b",)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["claude_dir", "allowed_roots", "summarizer", "claude_program", "pre_compact", "session_start", "post_compact"],
+)
 def test_a_project_cannot_open_folders_send_them_away_or_run_programs(folders: Folders, key: str) -> None:
     (folders.project / "foldmark.toml").write_text(f"{key} = '/etc'", encoding="utf-8")
 
@@ -153,6 +162,7 @@ def test_a_bad_value_names_file_key_and_what_is_allowed(folders: Folders, line: 
     ("line", "allowed"),
     [
         ("allowed_roots = 3", "a list of folders"),
+        ("pre_compact = 'a'", "a list of shell commands"),
         ("summarizer = 'magic'", "auto, extractive, anthropic, claude, api"),
     ],
 )

@@ -19,10 +19,12 @@ from cli.resources import Writer
 from cli.written import show_ways
 from core.compaction.full import Options
 from core.compaction.hooks import CommandHooks
+from core.compaction.memory import DEFAULT_TAIL
 from core.compaction.restore import RestoreLimits
+from core.memory.limits import MemoryLimits
 from core.model import JSON
 from core.service.compact import WAYS, CompactResult, Guards, compact
-from core.service.job import How
+from core.service.job import How, NotesRules
 from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
@@ -54,8 +56,8 @@ class Span(click.ParamType[float]):
 @click.option(
     "--how",
     type=click.Choice(["auto", *(way for way in WAYS if way != "auto")]),
-    help="full: a summary stands for old history.  partial: for one part of it.  micro: only large and old tool "
-    "results give way.  auto (the default): what is of use.",
+    help="full: a summary stands for old history.  memory: the notes of the session do.  partial: a summary stands for "
+    "one part.  micro: only large and old tool results give way.  auto (the default): what is of use.",
 )
 @click.option("--up-to", default="", metavar="ID", help="partial: summarise what is before this message.")
 @click.option("--from", "since", default="", metavar="ID", help="partial: summarise this message and what follows.")
@@ -137,7 +139,9 @@ def command(
     writer = Writer(
         resources.access(settings, model), "extractive" if dry_run else settings.summarizer, not no_fallback
     )
-    work = [_Job(file, how, writer, chosen, target, guards, known, budget, hooks) for file in files]
+    # Who says who writes the summary wants one.
+    notes = None if summarizer else _notes(settings)
+    work = [_Job(file, how, writer, chosen, target, guards, known, budget, hooks, notes) for file in files]
     outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
     failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
@@ -169,6 +173,7 @@ class _Job:
     known: StageSettings
     budget: ToolBudgetSettings
     hooks: CommandHooks
+    notes: NotesRules | None
 
     def __call__(self, summarizer: Summarizer | None = None) -> CompactResult | Exception:
         try:
@@ -182,6 +187,7 @@ class _Job:
                 how=self.how,
                 budget=self.budget,
                 hooks=self.hooks,
+                notes=self.notes,
             )
         except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
             return error
@@ -207,6 +213,12 @@ def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
     return Options(settings.keep_tokens, room_chars(settings.summary_tokens), instructions, limits, in_place)
 
 
+def _notes(settings: Settings) -> NotesRules:
+    limits = MemoryLimits(settings.memory_tokens, settings.window_tokens, settings.models_file)
+    tail = replace(DEFAULT_TAIL, least_tokens=settings.memory_keep_tokens, most_tokens=settings.memory_keep_most_tokens)
+    return NotesRules(limits, tail)
+
+
 def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
     if not many:
         raise error
@@ -229,12 +241,14 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
     ui.echo(f"{name}\n")
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         ui.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
-    if result.how != "micro":
-        what = (
-            f"{ui.count(result.loss.kept, 'message')} kept word for word, {result.loss.reachable} summarised and stored"
-        )
-    else:
-        what = "all messages stay, large and old tool results are shortened and stored whole"
+    kept, went = f"{ui.count(result.loss.kept, 'message')} kept word for word", result.loss.reachable
+    match result.how:
+        case "micro":
+            what = "all messages stay, large and old tool results are shortened and stored whole"
+        case "memory":
+            what = f"{kept}, the notes stand for {went}, which are stored"
+        case _:
+            what = f"{kept}, {went} summarised and stored"
     ui.echo(f"\n{_saved(result.tokens_before, result.tokens_after)}; {what}")
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")

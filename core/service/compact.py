@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.compaction.full import Options
@@ -10,9 +11,10 @@ from core.compaction.hooks import NO_HOOKS, Hooks
 from core.context.rounds import cut_points
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.words import tokens as short
-from core.errors import NothingToCompact
-from core.service.job import Asked, CompactResult, How, Job
+from core.errors import NothingToCompact, NoUsableMemory
+from core.service.job import DEFAULT_NOTES, Asked, CompactResult, How, Job, NotesRules
 from core.service.micro import micro
+from core.service.noted import memory
 from core.service.operation import Target, attempted
 from core.service.session import opened
 from core.service.stages import NO_SETTINGS, StageSettings
@@ -55,6 +57,7 @@ def compact(
     how: How = "full",
     budget: ToolBudgetSettings | None = None,
     hooks: Hooks = NO_HOOKS,
+    notes: NotesRules | None = DEFAULT_NOTES,
 ) -> CompactResult:
     """Compacts a transcript; the source keeps its bytes, unless `target` says that it is appended to.
 
@@ -65,7 +68,7 @@ def compact(
 
     def once() -> CompactResult:
         with opened(file) as session:
-            job = Job(session, asked, options, target, settings, budget, NO_HOOKS if target.dry_run else hooks)
+            job = Job(session, asked, options, target, settings, budget, NO_HOOKS if target.dry_run else hooks, notes)
             if reason := guards.reason(file, job.size):
                 return job.unchanged(reason)
             try:
@@ -77,12 +80,16 @@ def compact(
 
 
 def auto(job: Job) -> CompactResult:
-    """The first way that is of use: the tool results of a turn that is too large by itself, a summary, tool results.
+    """The first way that is of use: notes, the tool results of a turn that is too large by itself, a summary.
 
-    Raises as `full`.
+    Where a summary has nothing to take out and the context is too full still, tool results give way.  Notes know
+    nothing of instructions.  Raises as `full`.
     """
     if reason := done_before(job):
         return job.unchanged(reason)
+    if job.notes and not job.options.instructions:
+        with suppress(NoUsableMemory):
+            return memory(job)
     if _newest_is_too_large(job) and _is_enough(job):
         return micro(job)
     try:
@@ -93,7 +100,13 @@ def auto(job: Job) -> CompactResult:
         raise
 
 
-WAYS: Mapping[How, Callable[[Job], CompactResult]] = {"auto": auto, "full": full, "partial": partial, "micro": micro}
+WAYS: Mapping[How, Callable[[Job], CompactResult]] = {
+    "auto": auto,
+    "memory": memory,
+    "full": full,
+    "micro": micro,
+    "partial": partial,
+}
 """How to compact, by name; each raises NothingToCompact where it has nothing to do."""
 
 

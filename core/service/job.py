@@ -9,28 +9,22 @@ from typing import Literal
 
 from core.compaction.full import Options
 from core.compaction.hooks import NO_HOOKS, About, Hooks
+from core.compaction.memory import DEFAULT_TAIL, TailRules
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import Levels, levels
-from core.model import Message, Usage
+from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
+from core.model import Message
 from core.report.data import Fidelity
 from core.service.operation import Loss, StageReport, Target
 from core.service.session import Result, Session, SessionRef, model_of, size_of, window_of
+from core.service.spent import Spent
 from core.service.stages import NO_SETTINGS, StageSettings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 
 How = Literal["auto", "memory", "full", "micro", "partial"]
 """The ways to compact; auto is the first of memory, full and micro that is of use."""
-
-
-class Spent(Result):
-    """What the summariser's model was paid for, in tokens."""
-
-    input_tokens: int = 0
-    cache_creation_tokens: int = 0
-    cache_read_tokens: int = 0
-    output_tokens: int = 0
 
 
 class CompactResult(Result):
@@ -61,6 +55,17 @@ class CompactResult(Result):
     """Of the summary as it was written, before what was wrong or missing in it was mended."""
     changed: bool
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotesRules:
+    """How the notes of a session stand for what goes: how large they may be, and what stays behind them."""
+
+    limits: MemoryLimits = DEFAULT_LIMITS
+    tail: TailRules = DEFAULT_TAIL
+
+
+DEFAULT_NOTES = NotesRules()
 
 
 @dataclass
@@ -98,6 +103,8 @@ class Job:
     settings: StageSettings = NO_SETTINGS
     budget: ToolBudgetSettings | None = None
     hooks: Hooks = NO_HOOKS
+    notes: NotesRules | None = DEFAULT_NOTES
+    """None: automatically, they stand for nothing."""
 
     @cached_property
     def model(self) -> Model:
@@ -140,13 +147,3 @@ class Job:
             changed=False,
             reason=reason,
         )
-
-
-def spent(usage: Usage) -> Spent:
-    """The usage of a summary, as results state it."""
-    return Spent(
-        input_tokens=usage.input_tokens,
-        cache_creation_tokens=usage.cache_creation_tokens,
-        cache_read_tokens=usage.cache_read_tokens,
-        output_tokens=usage.output_tokens,
-    )

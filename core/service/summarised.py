@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 from core.compaction.cut import Cut
 from core.compaction.full import Plan, choose, plan, text_message
 from core.compaction.state import NO_STATE, State, state_of
 from core.context.rounds import cut_points, in_thinking_loop
 from core.report.fidelity import fidelity
-from core.service.job import CompactResult, Job, spent
+from core.service.job import CompactResult, Job
 from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
+from core.service.spent import spent
 from core.summarizers.fallback import repairer_of, rescue_of
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id
@@ -25,12 +27,12 @@ def full(job: Job) -> CompactResult:
     """By a summary of all but the tail; raises as `core.compaction.full.plan` and as writing does."""
     if reason := done_before(job):
         return job.unchanged(reason)
-    return _carried_out(_Task(job, "full"))
+    return carried_out(Task(job, "full"))
 
 
 def partial(job: Job) -> CompactResult:
     """By a summary of what is before one message, or from it on; raises as `full`, and IdNotFound."""
-    return _carried_out(_Task(job, "partial"))
+    return carried_out(Task(job, "partial"))
 
 
 def done_before(job: Job) -> str:
@@ -45,7 +47,8 @@ def done_before(job: Job) -> str:
     return "nothing was added since the last compaction" if settled else ""
 
 
-def _carried_out(task: _Task) -> CompactResult:
+def carried_out(task: Task) -> CompactResult:
+    """What a compaction comes to: planned and written, or found written before."""
     if earlier := task.operation.written:
         return task.written_before(earlier)
     planned = task.planned()
@@ -57,7 +60,7 @@ def _carried_out(task: _Task) -> CompactResult:
 
 
 @dataclass(frozen=True)
-class _Task:
+class Task:
     """One compaction: of what, and where it goes."""
 
     job: Job
@@ -85,14 +88,17 @@ class _Task:
     @cached_property
     def operation(self) -> Operation:
         """The same for the same compaction of the same history."""
-        job, options, limits = self.job, self.job.options, self.job.options.restore
+        job = self.job
         if job.asked.new_id:
             return Operation(job.session, job.target, job.asked.new_id)
+        return Operation.of(job.session, job.target, *self._choices())
+
+    def _choices(self) -> list[str]:
+        """What the result is one of: other choices make another session."""
+        options, limits = self.job.options, self.job.options.restore
         sizes = (options.keep_tokens, options.summary_chars, limits.files, limits.file_tokens, limits.total_tokens)
         part = [f"{self.cut.direction} {self._at}"] if self.how == "partial" else []
-        made = Operation.of(job.session, job.target, job.asked.name, *map(str, sizes), options.instructions, *part)
-        job.asked.new_id = made.new_id
-        return made
+        return [self.job.asked.name, *map(str, sizes), options.instructions, *part]
 
     @property
     def _at(self) -> str:
@@ -105,6 +111,12 @@ class _Task:
         """The name of the compaction's page in the store."""
         return self.operation.new_id[:8]
 
+    @property
+    def history(self) -> Path:
+        """Where all that goes can be read."""
+        operation = self.operation
+        return operation.output if self.job.target.in_place else operation.store.page(self.page)
+
     @cached_property
     def state(self) -> State:
         """What the session was in the middle of."""
@@ -113,8 +125,8 @@ class _Task:
 
     def planned(self) -> Plan:
         """What would be done; raises as `core.compaction.full.plan`."""
-        job, session, operation = self.job, self.job.session, self.operation
-        history = operation.output if job.target.in_place else operation.store.page(self.page)
+        job, session = self.job, self.job.session
+        job.asked.new_id = self.operation.new_id
         return plan(
             session.messages,
             job.size.item_tokens,
@@ -123,7 +135,7 @@ class _Task:
             job.asked,
             job.options,
             session.cwd,
-            str(history),
+            str(self.history),
             cut=self.cut,
             state=self.state,
             hooks=job.hooks,

@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from platformdirs import user_config_path
 
 from cli.main import run
+from core.memory.files import MemoryFiles, State
+from core.memory.notes import Notes, item
 from core.testing import SESSION_ID, Transcript
 from core.transcript.formats import find_format
+from core.transcript.projects import session_file
 from tests.disk import messages, tree
 
 Capture = pytest.CaptureFixture[str]
@@ -201,6 +205,13 @@ def test_small_and_busy_sessions_are_left_alone(project: Path, capsys: Capture) 
         ["compact", SESSION_ID, "--idle", "soon"],
         ["compact", SESSION_ID, "--jobs", "0"],
         ["compact", SESSION_ID, "--summarizer", "nobody"],
+        ["compact", SESSION_ID, "--how", "partial"],
+        ["compact", SESSION_ID, "--how", "full", "--up-to", "x"],
+        ["compact", SESSION_ID, "--how", "auto", "--from", "x"],
+        ["compact", SESSION_ID, "--up-to", "x", "--from", "y"],
+        ["compact", SESSION_ID, "--from", "x", "--keep", "5"],
+        ["compact", SESSION_ID, "--from", "x", "--force"],
+        ["compact", SESSION_ID, "--how", "micro", "--instructions", "x"],
         ["compact", "-"],
         ["compact", "-", "--in-place"],
     ],
@@ -312,6 +323,62 @@ def test_tool_results_alone_can_be_shortened(tmp_path: Path, capsys: Capture) ->
     assert "on the prompt cache: 0 tokens" not in out
     (new,) = set(tmp_path.glob("*.jsonl")) - {path}
     assert len(str(messages(new))) < len(str(messages(path))) / 10
+
+
+def test_one_part_is_named_by_a_message(project: Path, capsys: Capture) -> None:
+    shown = messages(project / f"{SESSION_ID}.jsonl")
+    result = compact(capsys, SESSION_ID, "--up-to", shown[24].uuid)
+    assert (result["how"], result["loss"]["reachable"]) == ("partial", 24)
+    assert run(["compact", SESSION_ID, "--from", shown[24].uuid]) == 0
+    assert f"24 messages kept word for word, {len(shown) - 24} summarised and stored" in capsys.readouterr().out
+    assert run(["compact", SESSION_ID, "--from", "zzzz"]) == 2
+    assert "no message of the active context has the id 'zzzz'" in capsys.readouterr().err
+
+
+def test_notes_stand_for_what_they_tell_of_unless_somebody_is_to_write_a_summary(
+    project: Path, capsys: Capture
+) -> None:
+    file = session_file(project / f"{SESSION_ID}.jsonl")
+    covers = messages(file.path)[-5].uuids[-1]
+    files = MemoryFiles.beside(file)
+    assert run(["compact", SESSION_ID, "--how", "memory"]) == 1
+    assert "the session has no notes" in capsys.readouterr().err
+    with files.locked(1):
+        notes = Notes(SESSION_ID, 1, covers).with_items("goal", [item("g1-1", "Look at all", "", [covers], 1)])
+        files.save(files.read(), notes, [], State())
+
+    assert compact(capsys, SESSION_ID, "--dry-run", "--keep", "500", "--summarizer", "extractive")["how"] == "full"
+    assert run(["compact", SESSION_ID, "--keep", "500"]) == 0
+    assert "the notes stand for" in capsys.readouterr().out
+
+
+def test_the_users_hooks_are_asked_and_those_of_a_project_are_not(
+    project: Path, scratch_home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = user_config_path("foldmark", appauthor=False)
+    config.mkdir(parents=True)
+    told = scratch_home / "told.json"
+    (config / "foldmark.toml").write_text(
+        f"session_start = ['echo Pinned: port 8080']\npost_compact = ['cat > {told}', 'exit 3']\n", encoding="utf-8"
+    )
+    assert run(["compact", SESSION_ID, "--keep", "500"]) == 0
+    out = capsys.readouterr().out
+    assert "put back: hooks" in out
+    assert "note: the PostCompact hook 'exit 3' ended with status 3" in out
+    assert json.loads(told.read_text(encoding="utf-8"))["session_id"] == SESSION_ID
+
+    monkeypatch.setenv("FOLDMARK_PRE_COMPACT", "echo Not now >&2; exit 2")
+    assert run(["compact", SESSION_ID, "--keep", "400"]) == 1
+    assert "a hook forbids the compaction: Not now" in capsys.readouterr().err
+    monkeypatch.delenv("FOLDMARK_PRE_COMPACT")
+
+    folder = scratch_home / "work"
+    folder.mkdir()
+    (folder / "foldmark.toml").write_text("pre_compact = ['touch ran']", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    assert run(["compact", SESSION_ID, "--keep", "300"]) == 2
+    assert "pre_compact cannot be set by a project" in capsys.readouterr().err
+    assert not (folder / "ran").exists()
 
 
 def test_settings_choose_what_the_command_line_does_not(

@@ -1,0 +1,87 @@
+"""Compact one session by its notes: they stand for what goes, no model is asked."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from core.compaction.cut import Cut
+from core.compaction.full import Plan, measured, with_session_start
+from core.compaction.memory import Memory, plan_from_memory
+from core.compaction.restore_state import restored_state
+from core.errors import CompactionError, Locked, NoUsableMemory
+from core.memory.files import Held, MemoryFiles
+from core.memory.notes import budget_tokens
+from core.service.job import DEFAULT_NOTES, CompactResult, Job, NotesRules
+from core.service.session import window_of
+from core.service.summarised import Task, carried_out, done_before
+
+
+def memory(job: Job) -> CompactResult:
+    """By the notes of the session, which an update that runs is waited for.
+
+    Raises NoUsableMemory with the reason where they cannot stand for what would go, and what writing raises.
+    """
+    if reason := done_before(job):
+        return job.unchanged(reason)
+    if job.session.claude is None:
+        raise NoUsableMemory("only Claude Code sessions have notes", "--how full works on all")
+    return carried_out(_Noted(job, "memory"))
+
+
+@dataclass(frozen=True)
+class _Noted(Task):
+    """A compaction whose summary is there before it begins."""
+
+    @cached_property
+    def cut(self) -> Cut:
+        """What the notes tell of, but for the tail."""
+        return Cut(0, len(self._draft.gone))
+
+    @property
+    def _rules(self) -> NotesRules:
+        return self.job.notes or DEFAULT_NOTES
+
+    @cached_property
+    def _held(self) -> Held:
+        files = MemoryFiles.beside(self.job.session.file)
+        held = files.read()
+        if held.exists and not self.job.target.dry_run:
+            with suppress(Locked), files.locked(self._rules.limits.wait_s):
+                held = files.read()
+        return held
+
+    @cached_property
+    def _draft(self) -> Plan:
+        job, held, tail = self.job, self._held, self._rules.tail
+        session, path = job.session, MemoryFiles.beside(job.session.file).notes_path
+        room = budget_tokens(self._rules.limits.most_tokens, window_of(session, job.model, job.settings.window_tokens))
+        rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
+        return plan_from_memory(
+            session.messages,
+            job.size.item_tokens,
+            job.size.overhead_tokens,
+            job.measure,
+            Memory(held.notes, path, room) if held.exists else None,
+            session.file.id,
+            str(self.history),
+            threshold_tokens=job.levels.auto_threshold,
+            in_file=rows.__contains__,
+            rules=replace(tail, least_tokens=min(tail.least_tokens, job.options.keep_tokens)),
+        )
+
+    def planned(self) -> Plan:
+        """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
+        job, sizes = self.job, self.job.size.item_tokens
+        asked = job.hooks.pre_compact(job.about, job.options.instructions)
+        if asked.blocked:
+            raise CompactionError(f"a hook forbids the compaction: {asked.blocked}")
+        draft = self._draft
+        restored = restored_state(self.state, job.session.messages, draft.kept, job.options.restore)
+        draft = replace(draft, restored=tuple(restored), remarks=asked.remarks)
+        planned = measured(draft, sizes, job.size.overhead_tokens, job.measure)
+        return with_session_start(planned, job.hooks, job.about, sizes, job.measure)
+
+    def _choices(self) -> list[str]:
+        return ["memory", self._held.sha256, str(self.job.options.keep_tokens)]
