@@ -23,6 +23,8 @@ _KEPT_LONGEST: tuple[SectionKey, ...] = ("constraints", "tasks", "goal", "names"
 """These may take what the other sections leave."""
 _FOREIGN_CAP: SectionKey = "constraints"
 """All that a person added as sections of their own may take as much as this section."""
+_COVERS = "They tell of the session up to message {}."
+_COVERED = re.compile("^" + re.escape(_COVERS).replace(r"\{\}", r"(\S+)") + "$", re.MULTILINE)
 _POINTERS = re.compile(r"^\((?:\d+ (?:more|older ones) in |cut here: ).*\)$", re.MULTILINE)
 _LEAST_BYTES = 200
 """A text that is cut shorter than this says nothing any more."""
@@ -34,7 +36,8 @@ def brief(notes: Notes, budget_tokens: int, path: str, head: Sequence[str] = ())
     `head` are lines in front of the first section.  Newer items stay before older ones.
     """
     caps = _caps(notes, budget_tokens)
-    blocks = ["\n".join([TITLE, *head])]
+    known = [_COVERS.format(notes.covers)] if notes.covers else []
+    blocks = ["\n".join([TITLE, *head, *known])]
     if front := notes.prose.get(""):
         blocks.append(_cut(front, caps["title"] + caps["log"], path))
     for section in SECTIONS:
@@ -56,9 +59,12 @@ def notes_in(summary: str, session: str) -> Notes | None:
     if not mark:
         return None
     notes = parse(_POINTERS.sub("", text))
+    covers = _COVERED.search(text)
     updates = [int(entry.id[1:].partition("-")[0]) for _, entry in notes.all() if entry.id]
     prose = {key: said for key, said in notes.prose.items() if key}
-    return replace(notes, session=session, update=max(updates, default=1), prose=prose)
+    return replace(
+        notes, session=session, update=max(updates, default=1), covers=covers[1] if covers else "", prose=prose
+    )
 
 
 def _caps(notes: Notes, budget: int) -> Mapping[SectionKey, int]:

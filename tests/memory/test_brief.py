@@ -17,7 +17,8 @@ def test_an_item_stands_there_without_its_origin_and_empty_sections_do_not() -> 
     notes = Notes("s", 1, "u").with_items("constraints", [item("c1-1", "Never push", "", ["u1"], 1)])
 
     assert brief(notes, 8_000, PATH, ["Notes."]) == (
-        "# Session memory\nNotes.\n\n## User constraints\n- [c1-1] Never push\n"
+        "# Session memory\nNotes.\nThey tell of the session up to message u.\n\n"
+        "## User constraints\n- [c1-1] Never push\n"
     )
 
 
@@ -74,7 +75,7 @@ def test_a_session_goes_on_with_the_notes_that_its_summary_was_made_of() -> None
     again = notes_in("Before.\n" + brief(notes, 8_000, PATH, ["Notes."]), "new")
 
     assert again is not None
-    assert (again.session, again.update, again.covers) == ("new", 5, "")
+    assert (again.session, again.update, again.covers) == ("new", 5, "u")
     assert again.of("tasks") == (item("t5-2", "Fix it\n\nsoon", "open"),)
     assert again.prose == {"goal": "Mind the dog."}
     assert 0 < len(again.of("log")) < 40
@@ -84,4 +85,4 @@ def test_another_summary_holds_no_notes() -> None:
     assert notes_in("# Summary of the conversation so far", "s") is None
     fresh = notes_in("# Session memory\n\n## Goal\n- Mine", "s")
     assert fresh is not None
-    assert fresh.update == 1
+    assert (fresh.update, fresh.covers) == (1, "")

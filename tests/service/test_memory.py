@@ -97,7 +97,7 @@ def test_notes_are_made_shown_and_brought_up_to_date(path: Path) -> None:
     assert (second.messages, second.covers) == (4, made.last)
     assert (view.exists, view.unseen_messages, view.unseen_tokens, view.updates) == (True, 0, 0, 2)
     assert "Step 0: look at module 0." in view.text
-    assert view.text.startswith("# Session memory\n\n## Title\n- [h1-1] Step 0")
+    assert view.text.startswith(f"# Session memory\nThey tell of the session up to message {made.last}.\n\n## Title\n")
     assert view.path == first.path == str(path.with_suffix("") / "session-memory" / "notes.md")
 
 
@@ -336,6 +336,18 @@ def test_a_session_that_goes_on_from_notes_begins_with_them(path: Path) -> None:
     assert notes_of(path).of("tasks") == (item("t4-1", "Fix it", "open"),)
     assert notes_of(path).update == 5
     assert notes_of(path).prose == {}
+
+
+def test_what_was_kept_word_for_word_behind_the_notes_is_not_noted_twice(path: Path) -> None:
+    rows = [*Transcript().boundary("x").prompt("Go").answer("Done.").prompt("More").answer("Done, too.").rows]
+    covered = str(rows[3]["uuid"])
+    made = Transcript().boundary(
+        f"# Session memory\nThey tell of the session up to message {covered}.\n\n## Goal\n- Go\n"
+    )
+    made.prompt("Go").answer("Done.").prompt("More").answer("Done, too.").write(path)
+
+    assert [row["uuid"] for row in made.rows] == [row["uuid"] for row in rows]
+    assert update(session_file(path), ByRule()).messages == 2
 
 
 def test_while_one_updates_another_waits_or_leaves(path: Path) -> None:
