@@ -67,6 +67,8 @@ def test_a_documented_command_works(page: str, text: str, project: Path, capsys:
         args.append("--yes")
     if args[0] == "undo":
         assert run(["compact", "latest", "--in-place"]) == 0
+    if args[0] == "compact" and "memory" in args:
+        assert run(["memory", "update", "latest"]) == 0
     assert run(args) == 0, capsys.readouterr().err
 
 
