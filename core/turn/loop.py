@@ -181,12 +181,8 @@ class Conversation:
             with suppress(CompactionError, StorageError):
                 self._noted(work.compact("reactive", Extractive()))
         if self._is_blocked():
-            total_tokens = work.size().total_tokens
-            Ladder(work).climb(
-                ApiError(
-                    "too-long", "the context is full", asked_tokens=total_tokens, limit_tokens=work.levels.blocking
-                )
-            )
+            asked, limit = work.size().total_tokens, work.levels.blocking
+            Ladder(work).climb(ApiError("too-long", "the context is full", asked_tokens=asked, limit_tokens=limit))
 
     def _is_blocked(self) -> bool:
         return self.work.levels.state(self.work.size()) == "blocked"

@@ -216,7 +216,7 @@ class Work:
             size.item_tokens,
             size.overhead_tokens,
             measure,
-            _Forked(summarizer, self.body()) if self.state.charged else summarizer,
+            _Forked(summarizer, self.body(), summarizer.name) if self.state.charged else summarizer,
             Options(keep, settings.summary_chars, settings.instructions, settings.restore),
             settings.cwd,
             str(self.store.page(page)),
@@ -233,10 +233,7 @@ class _Forked:
 
     summarizer: Summarizer
     body: dict[str, JSON]
-
-    @property
-    def name(self) -> str:
-        return self.summarizer.name
+    name: str
 
     def summarize(self, request: SummaryRequest) -> Summary:
         return self.summarizer.summarize(replace(request, fork=self.body))

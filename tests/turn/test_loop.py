@@ -212,6 +212,17 @@ def test_a_full_context_whose_summariser_fails_is_made_smaller_offline(tmp_path:
     assert [e.summarizer for e in events_of(talk.work.journal) if isinstance(e, Compacted)] == ["extractive"]
 
 
+def test_what_nothing_makes_smaller_is_left_to_the_api(tmp_path: Path) -> None:
+    fake = Fake(window_tokens=60_000)
+    talk = conversation(tmp_path, fake, stages=())
+
+    result = talk.turn(huge_prompt(33_000))
+
+    assert talk.work.levels.state(talk.work.size()) == "blocked"
+    assert result.reply.text == "Done."
+    assert "a prompt" in result.warnings[0]
+
+
 @pytest.mark.parametrize("fields", [{"automatic": False}, {"compaction": False}])
 def test_a_full_context_that_may_not_be_compacted_is_said_to_be_full(fields: Any, tmp_path: Path) -> None:
     talk, fake = filled(tmp_path, Broken(0), 38_000, **fields)
@@ -393,6 +404,16 @@ def test_a_proposal_to_snip_is_shown_with_ids_that_the_messages_end_with(tmp_pat
     assert f"[id:{named}]" in sent or named in sent
     assert sent.count("[id:") == 42
     assert len(talk.work.state.decisions.nudges) == 1
+
+
+def test_no_proposal_is_made_where_none_is_due(tmp_path: Path) -> None:
+    fake = Fake()
+    talk = conversation(tmp_path, fake, stages=(Snip(),), nudges=True)
+
+    talk.turn("Hi.")
+
+    assert talk.work.state.attachments == ()
+    assert str(fake.bodies[0]).count("[id:") == 1
 
 
 def test_a_loop_of_calls_has_an_end(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from core.stages.tool_budget import ToolBudget
 from core.turn.events import Recovered
 from core.turn.journal import Journal
 from core.turn.loop import Conversation
+from core.turn.request import RequestOptions
 from tests.stages.build import History, image
 from tests.turn.fake import Fake, conversation, too_long
 
@@ -269,6 +270,17 @@ def test_a_model_that_writes_less_is_asked_for_no_more_than_it_can(tmp_path: Pat
     assert fake.bodies[-1]["max_tokens"] == 8_192
 
 
+def test_an_answer_that_has_the_least_room_already_gets_no_less(tmp_path: Path) -> None:
+    error = ApiError("output-room", "no room")
+    fake = Fake(failures=[error])
+    talk = reactive(tmp_path, fake, long_history(30), request=RequestOptions(max_tokens=4_096))
+
+    (event,) = talk.turn("Go on.").recovered
+
+    assert event.rungs == ("peel",)
+    assert fake.bodies[-1]["max_tokens"] == 4_096
+
+
 def test_less_room_than_that_is_made_by_what_goes(tmp_path: Path) -> None:
     error = ApiError("output-room", "no room", asked_tokens=120_000, limit_tokens=100_000)
     fake = Fake(failures=[error, error])
@@ -326,13 +338,14 @@ def test_a_refusal_for_thinking_that_is_not_there_is_shown(tmp_path: Path) -> No
 
 def test_an_answer_that_was_cut_at_the_window_is_asked_for_again_with_more_room(tmp_path: Path) -> None:
     cut = Reply(({"type": "text", "text": "Half an"},), "model_context_window_exceeded", Usage(59_000, 0, 0, 900))
-    fake = Fake(lambda fake, _body: cut if len(fake.bodies) == 1 else "Whole.", window_tokens=60_000, factor=0.3)
+    fake = Fake(lambda fake, _body: cut if len(fake.bodies) == 1 else "Whole.", window_tokens=60_000, factor=0.2)
     retries: list[str] = []
     talk = reactive(tmp_path, fake, long_history(60), on_retry=retries.append)
 
     result = talk.turn("Go on.")
 
     assert result.reply.text == "Whole."
+    assert fake.refused == 0
     assert "Half an" not in shown(talk)
     assert len(retries) == 1
     assert isinstance(result.recovered[0], Recovered)

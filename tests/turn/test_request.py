@@ -383,3 +383,11 @@ def test_decisions_survive_the_record() -> None:
     assert body(resumed(edited(), made), RequestOptions(edits="pinned")) == body(
         edited(CacheEdited(("c0",), "u7", 3)), RequestOptions(edits="pinned")
     )
+
+
+def test_a_choice_of_tools_goes_along_with_tools_only() -> None:
+    options = RequestOptions(tool_choice={"type": "none"})
+    scene = History().prompt("Hi.").scene()
+
+    assert build(scene, "", TOOLS, options)["tool_choice"] == {"type": "none"}
+    assert "tool_choice" not in build(scene, "", [], options)
