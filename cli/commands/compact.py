@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -19,36 +18,17 @@ from cli.resources import Writer
 from cli.written import show_ways
 from core.compaction.full import Options
 from core.compaction.hooks import CommandHooks
-from core.compaction.memory import DEFAULT_TAIL
-from core.compaction.restore import RestoreLimits
-from core.memory.limits import MemoryLimits
 from core.model import JSON
+from core.service.chosen import budget_of, hooks_of, notes_of, options_of
 from core.service.compact import WAYS, CompactResult, Guards, compact
 from core.service.job import How, NotesRules
 from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
-from core.settings import Settings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers import AUTO, SUMMARIZERS
-from core.summarizers.base import Summarizer, room_chars
+from core.summarizers.base import Summarizer
 from core.transcript.projects import SessionFile
-
-_SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)?\Z")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, None: 60}
-
-
-class Span(click.ParamType[float]):
-    """A span of time such as 50m or 3h; a bare number is minutes."""
-
-    name = "span"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds."""
-        found = _SPAN.match(str(value))
-        if found is None:
-            self.fail(f"{value!r} is no span of time: write 50m, 3h, 2d", param, ctx)
-        return float(int(found[1]) * _SECONDS[found[2]])
 
 
 @click.command()
@@ -78,7 +58,7 @@ class Span(click.ParamType[float]):
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
 @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
 @click.option("--if-over", "if_over_tokens", type=options.TokenCount(), help="Only contexts larger than this.")
-@click.option("--idle", "idle_s", type=Span(), help="Only sessions not written to for this long (50m, 3h, 2d).")
+@click.option("--idle", "idle_s", type=options.Span(), help="Only sessions not written to for this long (50m, 3h, 2d).")
 @click.option("--markdown", is_flag=True, help="Of other clients' transcripts: Markdown instead of Messages JSON.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="How many at a time.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
@@ -127,20 +107,20 @@ def command(
     if how not in ("auto", "micro") and force:
         raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
-    chosen = replace(_options(settings, instructions, in_place), up_to=up_to, since=since)
-    hooks = CommandHooks(settings.pre_compact, settings.session_start, settings.post_compact)
+    chosen = replace(options_of(settings, Path.home(), instructions, in_place), up_to=up_to, since=since)
+    hooks = hooks_of(settings)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
     guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
     beside = not (out_dir or dry_run)
     files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
-    budget = ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes)
+    budget = budget_of(settings)
     # A dry run asks no model: it would cost what the run costs.
     writer = Writer(
         resources.access(settings, model), "extractive" if dry_run else settings.summarizer, not no_fallback
     )
     # Who says who writes the summary wants one.
-    notes = None if summarizer else _notes(settings)
+    notes = None if summarizer else notes_of(settings)
     work = [_Job(file, how, writer, chosen, target, guards, known, budget, hooks, notes) for file in files]
     outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
     failed, done = 0, list[CompactResult]()
@@ -200,23 +180,6 @@ def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult
         return
     with ProcessPoolExecutor(min(jobs, len(work))) as pool:
         yield from zip(work, pool.map(_Job.__call__, work), strict=True)
-
-
-def _options(settings: Settings, instructions: str, in_place: bool) -> Options:
-    limits = RestoreLimits(
-        settings.restore_files,
-        settings.restore_file_tokens,
-        settings.restore_total_tokens,
-        home=Path.home(),
-        plans=settings.claude_dir / "plans",
-    )
-    return Options(settings.keep_tokens, room_chars(settings.summary_tokens), instructions, limits, in_place)
-
-
-def _notes(settings: Settings) -> NotesRules:
-    limits = MemoryLimits(settings.memory_tokens, settings.window_tokens, settings.models_file)
-    tail = replace(DEFAULT_TAIL, least_tokens=settings.memory_keep_tokens, most_tokens=settings.memory_keep_most_tokens)
-    return NotesRules(limits, tail)
 
 
 def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
