@@ -56,8 +56,9 @@ def test_every_command_of_the_list_is_there_and_says_what_it_does(name: str) -> 
 @pytest.mark.parametrize("name", sorted({*main.COMMANDS} - {"serve", "hook"}))  # those speak the protocol of a host
 def test_every_command_prints_json_on_request(name: str) -> None:
     command: click.Command = import_module(main.COMMANDS[name][0]).command
+    commands = command.commands.values() if isinstance(command, click.Group) else [command]
 
-    assert any("--json" in parameter.opts for parameter in command.params)
+    assert all(any("--json" in parameter.opts for parameter in one.params) for one in commands)
 
 
 def test_listing_the_commands_loads_none(capsys: pytest.CaptureFixture[str]) -> None:
