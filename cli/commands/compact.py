@@ -110,7 +110,8 @@ def command(
     chosen = replace(options_of(settings, Path.home(), instructions, in_place), up_to=up_to, since=since)
     hooks = hooks_of(settings)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
-    guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s)
+    idle_since = None if idle_s is None else time.time() - idle_s
+    guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
     beside = not (out_dir or dry_run)
     files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from core.redact.text import redact
 from core.service.session import Session
 from core.transcript.chain import load
+from core.turn.breaker import Breaker
 from core.turn.thrash import may_thrash, thrash
 
 
@@ -19,3 +20,11 @@ def warnings_of(session: Session) -> tuple[str, ...]:
         with whole:
             found = thrash(whole, its_chain)
     return (redact(str(found))[0],) if found else ()
+
+
+def stopped(session: Session, breaker: Breaker | None) -> str:
+    """Why a session is not compacted automatically any more, "" if it is."""
+    if breaker is not None and breaker.is_open:
+        reasons = breaker.reasons
+        return f"automatic compaction failed {len(reasons)} times in a row, at last: {reasons[-1]}"
+    return next(iter(warnings_of(session)), "")

@@ -5,42 +5,60 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
+from core.api.endpoint import ApiError
 from core.compaction.full import Options
 from core.compaction.hooks import NO_HOOKS, Hooks
 from core.context.rounds import cut_points
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.words import tokens as short
-from core.errors import NothingToCompact, NoUsableMemory
+from core.errors import NothingToCompact, NoUsableMemory, SummaryRejected
+from core.service.automatic import stopped, warnings_of
 from core.service.job import DEFAULT_NOTES, Asked, CompactResult, How, Job, NotesRules
 from core.service.micro import micro
 from core.service.noted import memory
 from core.service.operation import Target, attempted
-from core.service.session import opened
+from core.service.session import Session, opened
 from core.service.stages import NO_SETTINGS, StageSettings
 from core.service.summarised import done_before, full, partial
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import Summarizer
 from core.transcript.listing import last_written
 from core.transcript.projects import SessionFile
+from core.turn.breaker import Breaker
 
 __all__ = ["NO_GUARDS", "WAYS", "CompactResult", "Guards", "compact"]
 
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """When a session is left alone: not over so many tokens, or written to since (seconds since 1970)."""
+    """When a session is left alone: not over so many tokens, or written to since (seconds since 1970).
+
+    Who says `over_tokens` compacts automatically: then a session is left alone, too, where that failed too often, or
+    does not help.
+    """
 
     over_tokens: int | None = None
     idle_since: float | None = None
+    failures_dir: Path | None = None
+    """Where failures are counted from run to run; None: they are not."""
 
-    def reason(self, file: SessionFile, size: ContextSize) -> str:
+    def reason(self, session: Session, size: ContextSize) -> str:
         """Why the session is left alone, "" if it is not."""
+        file = session.file
         if self.idle_since is not None and max(file.mtime, last_written(file)) > self.idle_since:
             return "it was written to a short time ago"
-        if self.over_tokens is not None and size.total_tokens <= self.over_tokens:
+        if self.over_tokens is None:
+            return ""
+        if size.total_tokens <= self.over_tokens:
             return f"it has no more than {short(self.over_tokens)} tokens"
-        return ""
+        return stopped(session, self.breaker(file))
+
+    def breaker(self, file: SessionFile) -> Breaker | None:
+        """The counter of a session's failures."""
+        folder = None if file.piped else self.failures_dir
+        return Breaker(folder, str(file.path.resolve())) if folder else None
 
 
 NO_GUARDS = Guards()
@@ -69,14 +87,24 @@ def compact(
     def once() -> CompactResult:
         with opened(file) as session:
             job = Job(session, asked, options, target, settings, budget, NO_HOOKS if target.dry_run else hooks, notes)
-            if reason := guards.reason(file, job.size):
+            if reason := guards.reason(session, job.size):
                 return job.unchanged(reason)
             try:
-                return WAYS[how](job)
+                result = WAYS[how](job)
             except NothingToCompact as nothing:
-                return job.unchanged(str(nothing))
+                result = job.unchanged(str(nothing))
+            return result.model_copy(update={"remarks": (*result.remarks, *warnings_of(session))})
 
-    return attempted(once)
+    breaker = None if target.dry_run else guards.breaker(file)
+    try:
+        result = attempted(once)
+    except (SummaryRejected, ApiError) as error:
+        if breaker and not (isinstance(error, ApiError) and error.kind == "cancelled"):
+            breaker.failed(str(error))
+        raise
+    if breaker and result.changed:
+        breaker.reset()
+    return result
 
 
 def auto(job: Job) -> CompactResult:
