@@ -24,9 +24,11 @@ MARKS = (NOT_FOUND, NOT_RUN, PRINTED)
 _MARK = re.compile("|".join(map(re.escape, MARKS)))
 _MARKED = re.compile(rf"(?:\s?(?:{_MARK.pattern}))+")
 _SENTENCE_MARK = re.compile(f"{re.escape(NOT_RUN)}|{re.escape(PRINTED)}")
-_FENCE = re.compile(r"^(?P<fence>~{3,}|`{3,})[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^(?P<fence>~{3,}(?!~)|`{3,}(?!`))[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.MULTILINE | re.DOTALL
+)
 _CODE = re.compile(r"`([^`\n]+)`")
-_QUOTE = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|«([^»\n]+)»|^[ \t]*> ?([^\n]+)$", re.MULTILINE)
+_QUOTE = re.compile(r"\"([^\"\n]{1,600})\"|“([^”\n]{1,600})”|«([^»\n]{1,600})»|^[ \t]*> ?([^\n]+)$", re.MULTILINE)
 _QUOTE_WORDS = 3
 """Fewer in quotation marks are a name or a manner of speaking."""
 _FIGURES_OF_CODE = re.compile(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from core.compaction.claims import Claim, claims, prose
 from core.compaction.source import Source
@@ -22,6 +23,7 @@ from core.facts.text import one_line, shingles
 
 _PASS = re.compile(
     r"\b(?:tests?|suite|specs?|checks|ci|build)\b[^.;?!\n]{0,40}?\b(?:pass(?:es|ed|ing)?|green|succe(?:eds?|eded|ssful))\b"
+    r"|\btests?\b[^.;?!\n]{0,40}[✅✓✔]|[✅✓✔]\W{0,3}(?:all )?\btests?\b"
     r"|\b(?:pass(?:es|ed)|passing|green) (?:\w+ ){0,3}?(?:tests?|suite|specs?|checks)\b|\b\d+ (?:tests? )?passed\b",
     re.IGNORECASE,
 )
@@ -118,12 +120,17 @@ class _Runs:
 
     def _said(self, sentence: str) -> Said | None:
         line = one_line(sentence)
-        talk = self._source.talk
-        for said in (*reversed(talk.prose), *reversed(talk.requests)):
-            if line in one_line(said.text):
+        for text, said in self._texts:
+            if line in text:
                 return said
         earlier = any(line in one_line(text) for text in self._source.summaries)
         return Said(line, -1) if earlier and not self._changed else None
+
+    @cached_property
+    def _texts(self) -> list[tuple[str, Said]]:
+        """What was said, the model's words before the person's, the newest first."""
+        talk = self._source.talk
+        return [(one_line(said.text), said) for said in (*reversed(talk.prose), *reversed(talk.requests))]
 
 
 def _is_passed_run(call: Call) -> bool:

@@ -27,7 +27,7 @@ from core.summarizers.repair import EVIDENCE_CHARS, Fault, Repairer, replaced_in
 
 PRECISION, RECALL = 0.97, 1.0
 """From here on a summary counts as faithful."""
-_QUOTED = re.compile(r"^(~{3,}|`{3,}).*?^\1[ \t]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(r"^(~{3,}(?!~)|`{3,}(?!`)).*?^\1[ \t]*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
 _WHY = {"tests": "no successful test run since the last change", "order": "a tool printed it, nobody asked for it"}
 _LINE_CHARS = 240
 _PROSE_WORDS = 4

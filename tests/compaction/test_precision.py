@@ -103,6 +103,8 @@ def run(output: str = "12 passed", command: str = "pytest -q", failed: bool = Fa
         "It passes all unit tests.",
         "The build succeeded.",
         "CI is green.",
+        "Unit tests: ✅",
+        "✅ All tests",
     ],
 )
 def test_tests_pass_only_after_a_successful_run_behind_the_last_change(claim: str) -> None:

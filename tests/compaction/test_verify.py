@@ -307,6 +307,20 @@ def test_a_large_conversation_is_verified_in_a_second() -> None:
     assert time.process_time() - begun < 2  # measured: 0.4 s; the rest is for slow machines
 
 
+@pytest.mark.parametrize(
+    "text",
+    [*(part * (24_000 // len(part)) for part in ("“", "`", '"', "> ", "a/", "1,", "tests ", f"{NOT_FOUND} "))]
+    + ["\n".join("~" * (3 + n) for n in range(190))],
+    ids=lambda text: text[:5],
+)
+def test_no_text_takes_long(text: str) -> None:
+    begun = time.process_time()
+
+    mended(text)
+
+    assert time.process_time() - begun < 3  # measured: 0.05 to 0.7 s
+
+
 WORDS = st.sampled_from(
     ["src/a.py", "`made_up`", '"not said by anyone"', "All tests pass.", "8443", "v1.2.3", "\n", "##", "- ", "~~~", "`"]
 )
