@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace as replace_fields
 
-from core.context.projection import Decision, State
+from core.context.projection import (
+    Collapsed,
+    Committed,
+    Decision,
+    MediaReplaced,
+    Replaced,
+    Seen,
+    Snipped,
+    State,
+)
 from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, tool_results
 from core.service.session import Session
@@ -27,6 +37,26 @@ def _decoded(raw: msgspec.Raw) -> Decision | None:
         return msgspec.json.decode(raw, type=Decision)
     except msgspec.DecodeError:
         return None
+
+
+def still_about(decisions: Sequence[Decision], messages: Sequence[Message]) -> tuple[Decision, ...]:
+    """The decisions that hold for messages that a compaction left, without when they were made.
+
+    Their dates count responses that are gone; what the messages say has been settled.
+    """
+    there = {uuid for m in messages for uuid in m.uuids} | {call_id(b) for m in messages for b in tool_results(m)}
+    return tuple(new for decision in decisions if (new := _still(decision, there)) is not None)
+
+
+def _still(decision: Decision, there: Collection[str]) -> Decision | None:
+    match decision:
+        case Seen(ids=ids) if left := tuple(i for i in ids if i in there):
+            return Seen(left)
+        case Committed(ids=ids) if left := tuple(i for i in ids if i in there):
+            return Committed(left)
+        case Replaced(id=name) | MediaReplaced(owner=name) | Snipped(id=name) | Collapsed(id=name) if name in there:
+            return replace_fields(decision, at_request=None)
+    return None  # what the server's cache held, and what was proposed, is over
 
 
 def take_along(store: Store, session: Session, decisions: Sequence[Decision]) -> None:

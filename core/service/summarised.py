@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from core.compaction.cut import Cut
 from core.compaction.full import Plan, choose, plan, text_message
 from core.compaction.state import NO_STATE, State, state_of
@@ -13,6 +15,7 @@ from core.context.rounds import cut_points, in_thinking_loop
 from core.report.fidelity import fidelity
 from core.service.job import CompactResult, Job
 from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
+from core.service.settled import Settled
 from core.service.spent import spent
 from core.summarizers.fallback import repairer_of, rescue_of
 from core.transcript.formats.summarised import is_settled, with_head
@@ -51,10 +54,11 @@ def carried_out(task: Task) -> CompactResult:
     """What a compaction comes to: planned and written, or found written before."""
     if earlier := task.operation.written:
         return task.written_before(earlier)
-    planned = task.planned()
+    settled = Settled.of(task.planned(), task.job, task.operation.store)
+    planned = settled.plan
     with task.operation.pending() as reason:
         if not reason:
-            task.write(planned)
+            task.write(settled)
     remarks = () if reason else task.job.hooks.post_compact(task.job.about, planned.summary.text).remarks
     return task.result(planned, reason, remarks)
 
@@ -144,19 +148,22 @@ class Task:
             rescue=rescue_of(job.asked.summarizer),
         )
 
-    def write(self, planned: Plan) -> None:
+    def write(self, settled: Settled) -> None:
         """Stores what goes, then writes what stays: a body is on disk before anything leans on it.
 
         In place, what goes is in the transcript already.
         """
-        operation, session = self.operation, self.job.session
+        operation, session, planned = self.operation, self.job.session, settled.plan
         if not self.job.target.in_place:
             header = f"What a compaction took out of session {session.file.id}"
             operation.store.archive(self.page, planned.gone, header)
-        operation.write(self._record(planned), self._content(planned))
+        settled.store(self.job, operation.store)
+        operation.write(self._record(settled), self._content(planned))
 
-    def _record(self, planned: Plan) -> Record:
-        operation = self.operation
+    def _record(self, settled: Settled) -> Record:
+        operation, planned = self.operation, settled.plan
+        decisions = tuple(msgspec.Raw(msgspec.json.encode(d)) for d in settled.decisions)
+        stored = tuple(sorted(operation.store.written)) if self.job.target.in_place else ()
         return Record(
             op="compact",
             id=derived_id("record", operation.new_id, str(planned.tokens_before), str(operation.source.size)),
@@ -165,6 +172,8 @@ class Task:
             summarizer=planned.summary.summarizer,
             tokens_before=planned.tokens_before,
             tokens_after=planned.tokens_after,
+            decisions=decisions or msgspec.UNSET,
+            stored=stored or msgspec.UNSET,
         )
 
     def _content(self, planned: Plan) -> bytes:

@@ -1,0 +1,63 @@
+"""What of earlier decisions, and of images, is settled when a compaction is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from core.compaction.full import Measure, Plan
+from core.context.projection import Decision, State, fold
+from core.model import Message
+from core.service.decided import decided, still_about, take_along, with_contents_back
+from core.service.job import Job
+from core.stages.base import Plan as StagePlan
+from core.stages.base import Scene, applied
+from core.stages.media import Media, MediaSettings
+from core.transcript.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A compaction ready to be written: no kept result points to what goes, no kept message holds an image.
+
+    An image or document that the API cannot process would make every request of the new session fail: a note that
+    names its file stands for each.
+    """
+
+    plan: Plan
+    decisions: tuple[Decision, ...]
+    """What was decided, before and now, about what is kept: it holds in the new session too."""
+    _earlier: tuple[Decision, ...]
+    _media: StagePlan
+
+    @classmethod
+    def of(cls, planned: Plan, job: Job, store: Store) -> Settled:
+        """A plan settled; `store` is that of the result."""
+        earlier = decided(job.session)
+        old = Store.beside(job.session.path)
+        stays = with_contents_back((*planned.head, *planned.kept), fold(earlier), old)
+        head, kept = stays[: len(planned.head)], stays[len(planned.head) :]
+        scene = Scene(kept, job.model, State(), store_folder=str(store.folder))
+        media = Media(MediaSettings("all")).plan(scene)
+        noted = {m.uuid: m for m in applied(scene, media).view().messages if m.kind != "response"}
+        kept = tuple(noted.get(m.uuid, m) for m in kept)
+        decisions = still_about((*(() if job.target.in_place else earlier), *media.decisions), (*head, *kept))
+        return cls(_with(planned, head, kept, job.measure), decisions, earlier, media)
+
+    def store(self, job: Job, store: Store) -> None:
+        """Stores what the decisions lean on; raises WriteFailed, Damaged."""
+        for body in self._media.bodies:
+            store.put(body.id, body.content)
+        take_along(store, job.session, self._earlier)
+
+
+def _with(planned: Plan, head: Sequence[Message], kept: Sequence[Message], measure: Measure) -> Plan:
+    """The plan with other contents of what stays, measured anew."""
+    sizes = [*planned.sizes_tokens]
+    tail = len(sizes) - len(planned.kept)
+    stayed = [*enumerate(zip(planned.head, head, strict=True)), *enumerate(zip(planned.kept, kept, strict=True), tail)]
+    for place, (old, new) in stayed:
+        if new is not old:
+            sizes[place] = measure([new])[0]
+    after = planned.overhead_tokens + sum(sizes)
+    return replace(planned, head=tuple(head), kept=tuple(kept), sizes_tokens=tuple(sizes), tokens_after=after)
