@@ -10,6 +10,7 @@ import click
 
 from cli import options, resources, ui
 from cli.errors import describe
+from core.errors import UnknownFormat, WrongFormat
 from core.memory.cadence import FREE, PAID, Cadence
 from core.memory.extractors import EXTRACTORS, ExtractorName, make
 from core.memory.limits import MemoryLimits
@@ -135,12 +136,16 @@ def refresh_command(
     which = Which(None if idle_s is None else now - idle_s, None if since_s is None else now - since_s)
     limits = _limits(settings, extractor, wait_s=0.0)
     out_of_time = (lambda: time.monotonic() - begin >= max_s) if max_s is not None else lambda: False
-    return _report(refresh(files, extractor, limits, which, out_of_time), as_json)
+    # What is no session of the client is named once, where it is asked for, and not by every run of a timer.
+    strangers = (UnknownFormat, WrongFormat) if all_sessions else ()
+    return _report(refresh(files, extractor, limits, which, out_of_time), strangers, as_json)
 
 
-def _report(found: Iterable[Refreshed], as_json: bool) -> int:
+def _report(found: Iterable[Refreshed], strangers: tuple[type[Exception], ...], as_json: bool) -> int:
     failed = 0
     for one in found:
+        if isinstance(one.outcome, strangers):
+            continue
         if isinstance(one.outcome, Exception):
             failed += not one.is_cap
             _show_error(one.file, one.outcome, as_json)

@@ -14,7 +14,7 @@ from core.facts.updates import replacements
 from core.memory.markdown import shown
 from core.memory.notes import BYTES_PER_TOKEN, SECTIONS, Item, Notes, SectionKey, names_tokens
 from core.memory.operations import OPEN, RESOLVED, Add, Obsolete, Operation, Replace, Resolve
-from core.memory.overflow import FIRST, used_tokens
+from core.memory.overflow import FIRST, UNLISTED, used_tokens
 from core.memory.part import Part
 from core.summarizers.extractive.commands import commands, failed, failed_head, worked_later
 from core.summarizers.extractive.files import files
@@ -25,7 +25,7 @@ from core.summarizers.extractive.render import names_index
 from core.summarizers.extractive.state import next_step, tasks, work
 from core.summarizers.extractive.summarizer import recall_names
 
-LATEST, PLAN, UNLISTED, AGAIN = "latest", "plan", "unlisted", "failed again"
+LATEST, PLAN, AGAIN = "latest", "plan", "failed again"
 MECHANICAL: tuple[SectionKey, ...] = (
     "title", "goal", "constraints", "tasks", "files", "commands", "errors", "names", "log"
 )  # fmt: skip

@@ -22,8 +22,8 @@ from core.memory.notes import (
 )
 
 _Rule: TypeAlias = tuple[SectionKey, Callable[[Item, int], bool]]
-FIRST = "first"
-"""The status of the request that the session began with."""
+FIRST, UNLISTED = "first", "unlisted"
+"""The status of the request that a session began with, and of tasks that its own list does not name any more."""
 _OLD_UPDATES = 3
 """Decisions of the last three updates stay longer than older ones."""
 _ORDER: tuple[_Rule, ...] = (
@@ -36,6 +36,7 @@ _ORDER: tuple[_Rule, ...] = (
 )
 """What gives way to all else, oldest first."""
 _LAST_RESORT: tuple[_Rule, ...] = (
+    ("tasks", lambda item, _update: item.status == UNLISTED),
     ("goal", lambda item, _update: item.status != FIRST),
     ("files", lambda _item, _update: True),
     ("errors", lambda _item, _update: True),

@@ -206,6 +206,15 @@ def test_constraints_and_open_tasks_are_never_dropped(key: SectionKey) -> None:
     assert done.dropped == ()
 
 
+def test_tasks_that_are_not_listed_any_more_make_room_for_those_that_are() -> None:
+    notes = full("tasks", 20)
+    mixed = [replace(e, status="open" if n % 2 else "unlisted") for n, e in enumerate(notes.of("tasks"))]
+    done = apply(notes.with_items("tasks", mixed), [], Evidence(), ROOM)
+
+    assert [e.status for e in done.notes.of("tasks")] == ["open"] * 10
+    assert len(done.dropped) == 10
+
+
 def test_the_first_request_stays_and_later_ones_give_way() -> None:
     notes = full("goal", 20)
     first = replace(notes.of("goal")[0], status="first")

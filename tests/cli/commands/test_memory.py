@@ -172,6 +172,15 @@ def test_one_broken_session_is_named_and_the_others_are_done(projects: Path, cap
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "Damaged"
 
 
+def test_a_file_that_is_no_session_is_an_error_only_where_it_is_named(projects: Path, capsys: Capture) -> None:
+    (projects / "other.jsonl").write_text("nothing of that kind\n" * 2_000, encoding="utf-8")
+
+    assert run(["memory", "refresh", str(projects / "other.jsonl")]) == 1
+    capsys.readouterr()
+    assert run(["memory", "refresh", "--all"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_the_cadence_can_be_set(projects: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setenv("FOLDMARK_MEMORY_FIRST_TOKENS", "500000")
     assert run(["memory", "refresh", "--all"]) == 0
