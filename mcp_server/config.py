@@ -7,24 +7,28 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp.server.mcpserver import Context
 
-from core.compaction.full import Options
-from core.compaction.hooks import CommandHooks
-from core.compaction.restore import RestoreLimits
-from core.memory.limits import MemoryLimits
 from core.service.find import Caller
-from core.service.operation import Target
-from core.service.stages import StageSettings
-from core.settings import Settings
-from core.stages.tool_budget import ToolBudgetSettings
-from core.summarizers import make
-from core.summarizers.base import Summarizer, room_chars
 
-MakeSummarizer: TypeAlias = Callable[[str, Callable[[], bool]], Summarizer]
+if TYPE_CHECKING:  # what only calls need is loaded when the first one comes: a host waits for the server to start
+    from core.memory.limits import MemoryLimits
+    from core.service.operation import Target
+    from core.service.stages import StageSettings
+    from core.settings import Settings
+    from core.summarizers.base import Summarizer
+
+MakeSummarizer: TypeAlias = "Callable[[str, Callable[[], bool]], Summarizer]"
 """Of a name; it gives up once the second argument says that nobody waits any more."""
+
+
+def by_rule(name: str, _is_stopped: Callable[[], bool]) -> Summarizer:
+    """A summariser of Foldmark that asks no model."""
+    from core.summarizers import make
+
+    return make(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Config:
     client_pid: int | None = None
     session_id: str = ""
     clock: Callable[[], float] = time.time
-    summarizer: MakeSummarizer = lambda name, _cancelled: make(name)
+    summarizer: MakeSummarizer = by_rule
     call_wait_s: float = 1.0
     """How long to look for the call that is being answered: clients write it within a quarter of a second."""
     poll_s: float = 2.0
@@ -60,42 +64,23 @@ class Config:
     @property
     def known(self) -> StageSettings:
         """What stages need to know that no transcript says."""
+        from core.service.stages import StageSettings
+
         settings = self.settings
         now = datetime.fromtimestamp(self.clock(), UTC)
         return StageSettings(settings.models_file, settings.window_tokens, now)
 
     @property
-    def budget(self) -> ToolBudgetSettings:
-        """What tool results may take."""
-        return ToolBudgetSettings(self.settings.result_chars, self.settings.results_chars, self.settings.preview_bytes)
-
-    @property
-    def hooks(self) -> CommandHooks:
-        """What the user has run around a compaction."""
-        return CommandHooks(self.settings.pre_compact, self.settings.session_start, self.settings.post_compact)
-
-    @property
     def memory_limits(self) -> MemoryLimits:
         """How large the notes of a session may be."""
-        return MemoryLimits(self.settings.memory_tokens, self.settings.window_tokens, self.settings.models_file)
+        from core.memory.limits import MemoryLimits
 
-    def options(
-        self, instructions: str, keep_tokens: int | None, in_place: bool, up_to: str = "", since: str = ""
-    ) -> Options:
-        """What a compaction keeps, and how large it may be."""
-        settings = self.settings
-        limits = RestoreLimits(
-            settings.restore_files,
-            settings.restore_file_tokens,
-            settings.restore_total_tokens,
-            home=self.home,
-            plans=settings.claude_dir / "plans",
-        )
-        keep = settings.keep_tokens if keep_tokens is None else keep_tokens
-        return Options(keep, room_chars(settings.summary_tokens), instructions, limits, in_place, up_to, since)
+        return MemoryLimits(self.settings.memory_tokens, self.settings.window_tokens, self.settings.models_file)
 
     def target(self, in_place: bool, dry_run: bool, out_dir: Path | None = None) -> Target:
         """Where an operation goes."""
+        from core.service.operation import Target
+
         return Target(self.state_dir / "locks", out_dir, in_place, dry_run, clock=self.clock)
 
 

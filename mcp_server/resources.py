@@ -17,11 +17,9 @@ from pydantic import BaseModel
 from core.model import block_text
 from core.redact.text import redact
 from core.redact.values import redact_json
-from core.service.brief import brief
 from core.service.context import context_report
 from core.service.history import output as read_output
 from core.service.history import stored_outputs
-from core.service.memory import show
 from core.service.pages import page_of, view_page
 from core.service.session import Session, opened
 from core.service.sessions import list_sessions
@@ -71,6 +69,8 @@ async def summary(session: str, ctx: Ctx) -> str:
 
 async def memory(session: str, ctx: Ctx) -> str:
     """The notes of a session."""
+    from core.service.memory import show
+
     limits = config_of(ctx).memory_limits
     with _refused():
         file = await session_file_of(session, ctx)
@@ -97,6 +97,8 @@ async def one_output(session: str, output: str, ctx: Ctx, offset: str = "0") -> 
 
 async def handover(session: str, ctx: Ctx) -> tuple[str, str]:
     """The address of a session's summary, and the session in short."""
+    from core.service.brief import brief
+
     file = await session_file_of(session, ctx)
     return uris.SUMMARY.format(session=file.id), await _of(str(file.path), ctx, brief)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from core.context.tokens.words import tokens
-from core.service.context import ContextReport
-from core.service.history import SearchResult
-from core.service.job import CompactResult
-from core.service.memory import MemoryUpdate
-from core.service.pages import OutputPage
 from core.service.session import CLAUDE_CODE
-from core.service.sessions import SessionLine, SessionList
-from core.service.snip import SnipProposals, SnipResult
-from core.service.undo import UndoResult
+
+if TYPE_CHECKING:
+    from core.service.context import ContextReport
+    from core.service.history import SearchResult
+    from core.service.job import CompactResult
+    from core.service.memory import MemoryUpdate
+    from core.service.pages import OutputPage
+    from core.service.sessions import SessionLine, SessionList
+    from core.service.snip import SnipProposals, SnipResult
+    from core.service.undo import UndoResult
 
 _STATES = {
     "ok": "there is room",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
 from core.errors import CompactionError
-from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from mcp_server.answers import told
 from mcp_server.config import Ctx
+
+if TYPE_CHECKING:
+    from core.summarizers.base import Summarizer, Summary, SummaryRequest
 
 BEAT_S = 2.0
 """How often progress is reported: hosts end calls that stay silent for minutes, and show nothing newer than this."""
@@ -53,10 +55,10 @@ async def _beat(ctx: Ctx, label: str, stop: Event) -> None:
 
 
 class Stoppable:
-    """A summariser whose work is thrown away once `stop` is set: what was cancelled writes nothing."""
+    """A summariser whose work is thrown away once nobody waits for it: what was cancelled writes nothing."""
 
-    def __init__(self, inner: Summarizer, stop: Event) -> None:
-        self._inner, self._stop = inner, stop
+    def __init__(self, inner: Summarizer, is_stopped: Callable[[], bool]) -> None:
+        self._inner, self._is_stopped = inner, is_stopped
 
     @property
     def name(self) -> str:
@@ -71,5 +73,5 @@ class Stoppable:
         return summary
 
     def _check(self) -> None:
-        if self._stop.is_set():
+        if self._is_stopped():
             raise CompactionError("the call was cancelled; nothing was written")

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from core.facts.text import cut, one_line
 from core.model import Message, block_text
 from core.redact.text import redact
+from core.redact.values import redact_messages
 from core.service.job import CompactResult
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.compose import text_chars
-from core.summarizers.prompt import instructions
+from core.summarizers.prompt import SYSTEM, instructions
+from core.transcript.formats import write_markdown
 
 NAME = "host"
 Run = Callable[[Summarizer], CompactResult]
@@ -50,6 +52,12 @@ def what_to_write(request: SummaryRequest) -> str:
         f"{_named(prompts[0])} up to the end of the turn that begins with {_named(prompts[-1])}. What is before and "
         f"behind them stays word for word: leave it out.\n\n{instructions(request, text_chars(request))}"
     )
+
+
+def material(request: SummaryRequest) -> str:
+    """The task for a model that has nothing before it: what to write, and of what."""
+    conversation = write_markdown(redact_messages(request.messages), "", "")
+    return f"{SYSTEM}\n\n{what_to_write(request)}\n\nThe session:\n\n{conversation}\n\nThe session ends here."
 
 
 def _named(message: Message) -> str:

@@ -1,11 +1,11 @@
 """The tool that compacts: with a summary of the calling model, of the host, or of a summariser of Foldmark."""
 
+# ruff: noqa: ARG001 (a tool declares its arguments; those who fill in its other parameters take them)
+
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Elicit, ElicitationResult, Resolve, Sample
 from mcp.server.mcpserver.exceptions import ToolError
@@ -13,27 +13,16 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, CreateMessageResult, SamplingMessage, TextContent
 from pydantic import Field
 
-from core.service.compact import compact
-from core.service.host import NAME, wanted, what_to_write
-from core.service.inline import spooled, with_messages
-from core.service.job import CompactResult, How
-from core.service.persist import persist
-from core.summarizers.base import Summarizer, SummaryRequest
-from core.summarizers.given import Given
-from core.transcript.formats import write_markdown
-from core.transcript.projects import SessionFile
 from mcp_server.answers import data_answer, text_answer
-from mcp_server.config import Config, Ctx, config_of
+from mcp_server.config import Ctx, config_of
 from mcp_server.consent import Consent, ask_in_place, require
 from mcp_server.sessions import SessionName, session_file_of
 from mcp_server.tools.base import CHANGES, LOADED, tool
 from mcp_server.tools.writing import Confirmed, InPlace
 from mcp_server.watch import announce
 from mcp_server.words import compact_words
-from mcp_server.work import Stoppable, in_thread
+from mcp_server.work import in_thread
 
-SAMPLING = "sampling"
-BY_RULE = "extractive"
 _CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
 _MOST_SUMMARY_CHARS = 200_000
@@ -41,9 +30,11 @@ _OTHER = (
     "\n\nIf that conversation is not the one before you, read it first (resource foldmark://session/{}/view), "
     "or let summarizer=extractive write it by rule."
 )
+How = Literal["auto", "memory", "full", "partial", "micro"]
+"""As the core has it; said here too, because a host that asks for the tools must not wait for all of that to load."""
 _How = Annotated[
     How,
-    Field(description="full: a summary stands for old messages; partial: for one part; micro: old results give way"),
+    Field(description="full, partial: a summary stands for messages; memory: notes do; micro: old results give way"),
 ]
 _Summary = Annotated[str, Field(max_length=_MOST_SUMMARY_CHARS, description="as this tool asked you to write it")]
 _Who = Annotated[
@@ -66,42 +57,7 @@ _Messages = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class _Job:
-    """One compaction, but for who writes the summary."""
-
-    config: Config
-    file: SessionFile | None
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    how: How = "auto"
-    instructions: str = ""
-    keep_tokens: int | None = None
-    up_to: str = ""
-    since: str = ""
-    results: list[str] = field(default_factory=list)
-    in_place: bool = False
-    dry_run: bool = False
-
-    def __call__(self, summarizer: Summarizer) -> CompactResult:
-        """Compacts; of a conversation without a file, the caller gets what the file would hold."""
-        config, inline = self.config, self.file is None
-        target = config.target(self.in_place, self.dry_run, config.inline_dir if inline else None)
-        asked = config.options(self.instructions, self.keep_tokens, self.in_place, self.up_to, self.since)
-        known, budget = config.known, config.budget
-        with self._source() as file:
-            if self.results:
-                done = persist(file, self.results, target, known, budget)
-            else:
-                done = compact(
-                    file, summarizer, asked, target, settings=known, how=self.how, budget=budget, hooks=config.hooks
-                )
-            return with_messages(done) if inline and not self.dry_run else done
-
-    def _source(self) -> AbstractContextManager[SessionFile]:
-        return nullcontext(self.file) if self.file else spooled(self.messages)
-
-
-async def plan_ahead(
+async def asked_of(
     session: str,
     how: How,
     summary: str,
@@ -115,48 +71,76 @@ async def plan_ahead(
     dry_run: bool,
     messages: list[dict[str, Any]],
     ctx: Ctx,
-) -> SummaryRequest | CompactResult | None:
-    """What the compaction will come to, where there is something to ask before it begins."""
-    if summary or dry_run or not (summarizer == SAMPLING or (in_place and summarizer == NAME)):
-        return None
-    file = await _file(ctx, session, messages, in_place)
-    job = _Job(
-        config_of(ctx), file, messages, how, instructions, keep_tokens, up_to, from_id, results, in_place, dry_run=True
+) -> object:
+    """The arguments of a call as the compaction that they ask for."""
+    from mcp_server.compaction import Asked
+
+    if messages and in_place:
+        raise ToolError("messages have no transcript that could be changed: leave out in_place")
+    file = None if messages else await session_file_of(session, ctx)
+    return Asked(
+        config_of(ctx),
+        file,
+        messages,
+        how,
+        summary,
+        summarizer,
+        instructions,
+        keep_tokens,
+        up_to,
+        from_id,
+        results,
+        in_place,
+        dry_run,
     )
-    return await in_thread(ctx, "reading", lambda: wanted(job))
 
 
-_Ahead = Annotated[SummaryRequest | CompactResult | None, Resolve(plan_ahead)]
+_Asked = Annotated[Any, Resolve(asked_of)]
+"""An `Asked`, which is loaded when the first call comes."""
+
+
+async def wanted_of(asked: _Asked, ctx: Ctx) -> object:
+    """What is to be summarised, where a question depends on it; else None."""
+    if not asked.asks_first:
+        return None
+    found = await in_thread(ctx, "reading", asked.looked_at)
+    return found if asked.is_request(found) else None
+
+
+_Wanted = Annotated[Any, Resolve(wanted_of)]
+"""A `SummaryRequest` or None."""
 
 
 async def ask_consent(
-    ahead: _Ahead, summarizer: str, session: str, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
+    asked: _Asked, wanted: _Wanted, session: str, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
 ) -> Consent | Elicit[Consent]:
     """Asks before the transcript is changed; not as long as the caller has its summary still to write."""
-    is_written = not (isinstance(ahead, SummaryRequest) and summarizer == NAME)
+    is_written = not (wanted and asked.waits_for_summary)
     return await ask_in_place(session, in_place and is_written, dry_run, confirmed, ctx)
 
 
-def ask_host_model(ahead: _Ahead, summarizer: str, ctx: Ctx) -> CreateMessageResult | Sample | None:
+def ask_host_model(asked: _Asked, wanted: _Wanted, ctx: Ctx) -> CreateMessageResult | Sample | None:
     """Has the host's own model write the summary, where that was asked for."""
-    if summarizer != SAMPLING or not isinstance(ahead, SummaryRequest):
+    if not (wanted and asked.is_sampled):
         return None
     capabilities = ctx.client_capabilities
     if capabilities is None or capabilities.sampling is None:
         raise ToolError("this host lends no model; write the summary yourself (summarizer=host), or use extractive")
-    text = f"{what_to_write(ahead)}\n\nThe conversation:\n\n{write_markdown(ahead.messages, '', '')}"
-    asked = SamplingMessage(role="user", content=TextContent(type="text", text=text))
-    return Sample([asked], max_tokens=ahead.budget_chars // _CHARS_PER_TOKEN)
+    from core.service.host import material
+
+    message = SamplingMessage(role="user", content=TextContent(type="text", text=material(wanted)))
+    return Sample([message], max_tokens=wanted.budget_chars // _CHARS_PER_TOKEN)
 
 
 async def compact_session(
     ctx: Ctx,
+    asked: _Asked,
     consent: Annotated[ElicitationResult[Consent], Resolve(ask_consent)],
     sampled: Annotated[CreateMessageResult | None, Resolve(ask_host_model)],
     session: SessionName = "current",
     how: _How = "auto",
     summary: _Summary = "",
-    summarizer: _Who = NAME,
+    summarizer: _Who = "host",
     instructions: _Instructions = "",
     keep_tokens: _Keep = None,
     up_to: _UpTo = "",
@@ -164,50 +148,26 @@ async def compact_session(
     results: _Results = [],  # noqa: B006 (never changed; the schema shows it)
     dry_run: bool = False,
     in_place: InPlace = False,
-    confirmed: Confirmed = False,  # noqa: ARG001 (the question takes it)
+    confirmed: Confirmed = False,
     messages: _Messages = [],  # noqa: B006 (never changed; the schema shows it)
 ) -> CallToolResult:
     """Make a shorter session that can be resumed; the old one stays, undo takes it back.
 
     Call it without a summary first: it says what to write. Then call it again with that summary.
     """
+    from core.service.host import what_to_write
+
     require(consent)
-    file = await _file(ctx, session, messages, in_place)
-    job = _Job(
-        config_of(ctx), file, messages, how, instructions, keep_tokens, up_to, from_id, results, in_place, dry_run
-    )
     stop = Event()
-
-    def work() -> CompactResult | SummaryRequest:
-        if summarizer == NAME and not (summary or dry_run):
-            return wanted(job)
-        return job(Stoppable(_writer(job, stop, summary, summarizer, sampled), stop))
-
-    result = await in_thread(ctx, "compacting", work, stop)
-    if isinstance(result, SummaryRequest):
-        is_its_own = session == "current" or not file
-        other = "" if is_its_own else _OTHER.format(file.id if file else "")
+    if sampled is not None:
+        asked = asked.with_summary(sampled.content.text if isinstance(sampled.content, TextContent) else "")
+    result = await in_thread(ctx, "compacting", lambda: asked.carried_out(stop.is_set), stop)
+    if asked.is_request(result):
+        is_its_own = session == "current" or not asked.file
+        other = "" if is_its_own else _OTHER.format(asked.file.id)
         return text_answer(f"{what_to_write(result)}{other}\n\nThen call compact_session again, with it as summary.")
     await announce(ctx, result.changed)
     return data_answer(result, compact_words(result))
-
-
-async def _file(ctx: Ctx, session: str, messages: list[dict[str, Any]], in_place: bool) -> SessionFile | None:
-    if not messages:
-        return await session_file_of(session, ctx)
-    if in_place:
-        raise ToolError("messages have no transcript that could be changed: leave out in_place")
-    return None
-
-
-def _writer(job: _Job, stop: Event, summary: str, summarizer: str, sampled: CreateMessageResult | None) -> Summarizer:
-    """Who writes the summary; a dry run takes what costs nothing."""
-    if summary:
-        return Given(summary)
-    if sampled is not None:
-        return Given(sampled.content.text if isinstance(sampled.content, TextContent) else "")
-    name = BY_RULE if job.dry_run or summarizer in (NAME, SAMPLING) else summarizer
-    return job.config.summarizer(name, stop.is_set)
 
 
 def tools() -> list[Tool]:

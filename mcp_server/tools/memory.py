@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.memory.extract import ByRule
-from core.service.memory import MemoryUpdate, edit, show, update
 from mcp_server.answers import data_answer, text_answer
 from mcp_server.config import Ctx, config_of
 from mcp_server.sessions import SessionName, session_file_of
@@ -17,6 +15,9 @@ from mcp_server.tools.base import WRITES, tool
 from mcp_server.watch import announce_memory
 from mcp_server.words import memory_words
 from mcp_server.work import in_thread
+
+if TYPE_CHECKING:
+    from core.service.memory import MemoryUpdate
 
 _MOST_OPERATIONS = 100
 _Operations = Annotated[
@@ -35,6 +36,9 @@ async def session_memory_update(
     operations: _Operations = [],  # noqa: B006 (never changed; the schema shows it)
 ) -> CallToolResult:
     """Change the notes of a session, which outlive compactions. Without operations: notes what is new, shows all."""
+    from core.memory.extract import ByRule
+    from core.service.memory import edit, show, update
+
     file, limits = await session_file_of(session, ctx), config_of(ctx).memory_limits
 
     def change() -> tuple[MemoryUpdate, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
@@ -11,7 +11,6 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from core.service.session import opened
-from core.service.snip import SnipProposals, snip, snip_proposals
 from core.service.undo import UndoResult
 from core.service.undo import undo as taken_back
 from mcp_server.answers import data_answer
@@ -22,6 +21,9 @@ from mcp_server.tools.base import CHANGES, tool
 from mcp_server.watch import announce
 from mcp_server.words import proposals_words, snip_words, undo_words
 from mcp_server.work import in_thread
+
+if TYPE_CHECKING:
+    from core.service.snip import SnipProposals
 
 Confirmed = Annotated[bool, Field(description="the person agreed; for hosts that cannot ask")]
 InPlace = Annotated[bool, Field(description="append to the transcript itself instead of writing a new session")]
@@ -39,6 +41,8 @@ async def snip_range(
     confirmed: Confirmed = False,  # noqa: ARG001 (the question takes it)
 ) -> CallToolResult:
     """Take messages out of the middle of a session; they stay readable by id. Without ids: proposes ranges."""
+    from core.service.snip import snip, snip_proposals
+
     if bool(from_id) != bool(to_id):
         raise ToolError("give both from_id and to_id, or none of them for proposals")
     require(consent)

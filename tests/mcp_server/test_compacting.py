@@ -304,7 +304,7 @@ async def test_what_is_cancelled_writes_nothing(desk: Desk, mode: str) -> None:
 
 def test_a_summariser_that_was_stopped_gives_nothing() -> None:
     stop = Event()
-    stoppable = work.Stoppable(make("extractive"), stop)
+    stoppable = work.Stoppable(make("extractive"), stop.is_set)
     request = SummaryRequest(())
 
     assert stoppable.name == "extractive"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from core.service.compact import WAYS
 from core.testing import SESSION_ID
 from mcp_server.server import INSTRUCTIONS
+from mcp_server.tools.compacting import How
 from tests.mcp_server.desk import Desk, text_of
 
 NAMES = {
@@ -75,6 +77,10 @@ async def test_a_wrong_call_is_refused_and_says_what_is_right(
 
     assert answer.is_error
     assert text_of(answer).startswith(said)
+
+
+def test_the_ways_to_compact_are_those_of_the_core() -> None:
+    assert set(get_args(How)) == set(WAYS)
 
 
 async def test_an_unknown_tool_is_refused(desk: Desk, mode: str) -> None:
