@@ -28,9 +28,9 @@ from core.errors import InputError
 from core.model import JSON, Block, Message, block_text, call_id, tool_uses
 from core.redact.text import redact
 from core.redact.values import redact_messages
-from core.service.job import Spent
 from core.service.operation import Operation, StageReport, Target
 from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
+from core.service.spent import Spent, spent
 from core.stages.base import Stage
 from core.stages.read_dedup import ReadDedup
 from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer
@@ -119,12 +119,14 @@ class Voice:
 def ask(file: SessionFile, question: str, target: Target, options: AskOptions, voice: Voice) -> AskResult:
     """Asks about a session; its transcript keeps its bytes.
 
-    Raises what reading and writing raise, InputError without a question, ApiError when the model gave no answer, and
-    ContextFull; then nothing was written.
+    Raises what reading and writing raise, InputError without a question or messages, ApiError when the model gave no
+    answer, and ContextFull; then nothing was written.
     """
     if not question.strip():
         raise InputError("there is no question", 'foldmark ask SESSION "What is left to do?"')
     with opened(file) as session:
+        if not session.messages:
+            raise InputError(f"{session.path} holds no messages", "ask about a session that does")
         return _Ask(session, question, target, options, voice).result()
 
 
@@ -199,7 +201,6 @@ class _Ask:
         return own if own.known and self.session.model_id else models.lookup(MODEL)
 
     def _told(self, turn: TurnResult, metered: Metered, operation: Operation) -> AskResult:
-        usage = metered.spent.usage
         saved = self.options.save
         return AskResult(
             session=self.session.ref,
@@ -207,12 +208,7 @@ class _Ask:
             stop_reason=turn.reply.stop_reason,
             model=turn.reply.model or self._model().id,
             requests=metered.spent.calls,
-            usage=Spent(
-                input_tokens=usage.input_tokens,
-                cache_creation_tokens=usage.cache_creation_tokens,
-                cache_read_tokens=usage.cache_read_tokens,
-                output_tokens=usage.output_tokens,
-            ),
+            usage=spent(metered.spent.usage),
             usd=metered.spent.dollars,
             stages=[StageReport(stage=stage, tokens_freed=freed) for stage, freed in turn.stages],
             recovery=[

@@ -23,6 +23,7 @@ from core.stages.verdict import LIFE, time_of
 
 MAX_TOKENS = 20_000
 """What a request leaves room for: the levels of a window count on it, and calls without streaming end near 21,000."""
+BEGINNING_GONE = "[The beginning of this conversation is not there any more.]"
 _NO_MARK = ("thinking", "redacted_thinking", "cache_edits")
 
 
@@ -57,7 +58,7 @@ def build(
     how = options or RequestOptions()
     if how.message_life == "1h" and how.fixed_life == "5m":
         raise InputError("the cache of the messages cannot outlive that of the system prompt", "give both one hour")
-    messages = _sendable(scene, how)
+    messages = _opened(_sendable(scene, how))
     body: dict[str, JSON] = {"model": scene.model.id, "max_tokens": how.max_tokens}
     if tools:
         body["tools"] = _marked_last(tools, how.fixed_life)
@@ -94,6 +95,16 @@ def _sendable(scene: Scene, how: RequestOptions) -> list[dict[str, JSON]]:
     if not how.system_messages:
         messages = [replace(m, role="user") if m.role == "system" else m for m in messages]
     return api_messages([replace(m, content=tuple(_unmarked(b) for b in m.content)) for m in messages], how.dialect)
+
+
+def _opened(messages: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
+    """The messages, begun by the user: the API takes nothing else in front, but for a compaction of its own."""
+    first = messages[0] if messages else {}
+    content = first.get("content")
+    head = content[0] if isinstance(content, list) and content else None
+    if first.get("role") != "assistant" or (isinstance(head, dict) and head.get("type") == "compaction"):
+        return messages
+    return [{"role": "user", "content": [_text(BEGINNING_GONE)]}, *messages]
 
 
 def _signed(message: Message) -> Message:

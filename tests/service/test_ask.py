@@ -173,6 +173,11 @@ def test_without_a_question_there_is_nothing_to_ask(question: str, tmp_path: Pat
         asked(story().write(tmp_path / "s.jsonl"), Fake(), question)
 
 
+def test_a_session_without_messages_cannot_be_asked(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no messages"):
+        asked(Transcript().beside("summary", summary="x").write(tmp_path / "s.jsonl"), Fake())
+
+
 def view_of(path: str | Path) -> list[tuple[str, str]]:
     with opened(session_file(Path(path))) as session:
         return [(m.role, "".join(block_text(b) for b in m.content)) for m in session.messages]

@@ -391,3 +391,17 @@ def test_a_choice_of_tools_goes_along_with_tools_only() -> None:
 
     assert build(scene, "", TOOLS, options)["tool_choice"] == {"type": "none"}
     assert "tool_choice" not in build(scene, "", [], options)
+
+
+def test_a_history_without_its_beginning_is_begun_by_the_user() -> None:
+    scene = History().answer("So.").prompt("And?").scene()
+
+    assert [m["role"] for m in body(scene)["messages"]] == ["user", "assistant", "user"]
+
+
+def test_a_compaction_of_the_api_stands_in_front() -> None:
+    block: Block = {"type": "compaction", "content": "What was."}
+    first = Message("assistant", "response", (block,), ("c",))
+    scene = Scene((first, *History().prompt("And?").messages), MODEL)
+
+    assert body(scene)["messages"][0]["content"][0]["type"] == "compaction"
