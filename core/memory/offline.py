@@ -51,20 +51,7 @@ def by_rule(part: Part, sections: Collection[SectionKey] = _ALL) -> list[Operati
     if not part.new:
         return []
     talk = scan(part.new)
-    rules: dict[SectionKey, Callable[[], Iterable[Operation]]] = {
-        "title": lambda: _title(part, talk),
-        "goal": lambda: _goal(part, talk),
-        "constraints": lambda: _constraints(part, talk),
-        "state": lambda: _state(part, talk),
-        "tasks": lambda: _tasks(part, talk),
-        "decisions": lambda: _decisions(part, talk),
-        "files": lambda: _files(part, talk),
-        "commands": lambda: _commands(part, talk),
-        "errors": lambda: _errors(part, talk),
-        "names": lambda: _names(part, talk),
-        "log": lambda: _log(part, talk),
-    }
-    return [operation for key, rule in rules.items() if key in sections for operation in rule()]
+    return [operation for key, rule in _RULES.items() if key in sections for operation in rule(part, talk)]
 
 
 def _title(part: Part, talk: Conversation) -> Iterator[Operation]:
@@ -157,6 +144,7 @@ def _state(part: Part, talk: Conversation) -> Iterator[Operation]:
 
 
 def _decisions(part: Part, talk: Conversation) -> Iterator[Operation]:
+    """The sentences of the model that say what was decided and found out, the best of them."""
     yield from (Add("decisions", found.text) for found in _told(part, talk, "findings")[-2 * _DECISIONS :])
     best = sorted(findings(talk, (), frozenset()), key=lambda found: -found.rank)[:_DECISIONS]
     for found in sorted(best, key=lambda found: found.at):
@@ -165,6 +153,7 @@ def _decisions(part: Part, talk: Conversation) -> Iterator[Operation]:
 
 def _errors(part: Part, talk: Conversation) -> Iterator[Operation]:
     """What failed, and what mended it; the same failure again stands where it stood."""
+    yield from (Add("errors", found.text) for found in _told(part, talk, "errors"))
     known = {entry.text.partition(_FAILED)[0]: entry for entry in part.notes.of("errors")}
     for call in working(talk.calls):
         entry = known.get(failed_head(call).partition(_FAILED)[0])
@@ -206,6 +195,7 @@ def _kept(part: Part, key: SectionKey, entry: Item | None, found: Found, status:
 
 def _names(part: Part, talk: Conversation) -> Iterator[Operation]:
     """An index of the names that stand nowhere else: of this part, and of the index so far."""
+    recall_names(talk.names, (found.text for found in _told(part, talk, "names")))
     recall_names(talk.names, (f"{entry.status}: {entry.text}" for entry in part.notes.of("names")))
     others = "\n".join(shown(entry) for key, entry in part.notes.all() if key != "names")
     used = used_tokens(part.notes.with_items("names", ())) + _UPDATE_TOKENS
@@ -258,3 +248,18 @@ def _deed(text: str) -> str:
     """What was done to a file at last, by the words of its item: read only if nothing else was."""
     done = text.partition("`: ")[2].partition(";")[0]
     return next((deed for deed in ("deleted", "edited", "created") if deed in done), "read")
+
+
+_RULES: dict[SectionKey, Callable[[Part, Conversation], Iterable[Operation]]] = {
+    "title": _title,
+    "goal": _goal,
+    "constraints": _constraints,
+    "state": _state,
+    "tasks": _tasks,
+    "decisions": _decisions,
+    "files": _files,
+    "commands": _commands,
+    "errors": _errors,
+    "names": _names,
+    "log": _log,
+}

@@ -205,6 +205,7 @@ def test_the_log_has_a_line_for_each_update() -> None:
 def test_an_earlier_summary_is_where_the_first_notes_begin() -> None:
     before = Transcript().prompt("Fix the parser.\nNever push to main.").use("Read", "x", file_path="/a.py")
     before.use("TodoWrite", "ok", todos=todos(Parse="in_progress"))
+    before.use("Bash", "Exit code 2\nerror: no rule for print_footer and old/footer.py", command="make")
     before.answer("The root cause was `parse_header` in core/parser.py: it dropped tabs.")
     summary = Extractive().summarize(SummaryRequest(shown(before))).text
     made = Transcript().boundary(summary).prompt("Go on").answer("Done.")
@@ -215,6 +216,8 @@ def test_an_earlier_summary_is_where_the_first_notes_begin() -> None:
     assert texts(notes, "tasks") == ["Parse (in_progress)"]
     assert any("root cause" in text for text in texts(notes, "decisions"))
     assert texts(notes, "files") == ["`/a.py`: read"]
+    assert [text[:14] for text in texts(notes, "errors")] == ["`make` failed:"]
+    assert any("toolu_" in text or "todos" in text or "file_path" in text for text in texts(notes, "names"))
     assert by_rules(made.answer("More."), notes).of("tasks") == notes.of("tasks")
 
 
