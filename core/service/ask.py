@@ -247,6 +247,8 @@ def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
 def _plain_block(block: Block) -> Block:
     """The block with names and ids that the API takes, and without references to tools."""
     content = block.get("content")
+    if block.get("type") == "compaction":  # the block itself is signed for the conversation that it was made in
+        return _text(block_text(block))
     if block.get("type") == "tool_use":
         given = block.get("input")
         fields: JSON = given if isinstance(given, dict) else {"input": given}

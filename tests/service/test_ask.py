@@ -128,6 +128,18 @@ def test_another_clients_session_is_asked_with_its_own_system_prompt_and_tools(t
     assert "Done." in saved
 
 
+def test_a_compaction_of_the_api_is_sent_as_what_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_text(
+        '{"messages": [{"role": "assistant", "content": [{"type": "compaction", "content": "It was long."}]},'
+        '{"role": "user", "content": "Go on."}, {"role": "assistant", "content": "Yes."}]}'
+    )
+    asked(path, fake := Fake())
+
+    assert [m["role"] for m in fake.bodies[0]["messages"]] == ["user", "assistant", "user", "assistant", "user"]
+    assert fake.bodies[0]["messages"][1]["content"][0] == {"type": "text", "text": "It was long."}
+
+
 def test_what_fits_is_sent_whole(tmp_path: Path) -> None:
     made = Transcript(model="claude-opus-4-5").prompt("Read all.")
     for number in range(20):
