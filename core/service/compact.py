@@ -10,7 +10,6 @@ from pathlib import Path
 from core.api.endpoint import ApiError
 from core.compaction.full import Options
 from core.compaction.hooks import NO_HOOKS, Hooks
-from core.context.rounds import cut_points
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.words import tokens as short
 from core.errors import NothingToCompact, NoUsableMemory, SummaryRejected
@@ -139,9 +138,9 @@ WAYS: Mapping[How, Callable[[Job], CompactResult]] = {
 
 
 def _newest_is_too_large(job: Job) -> bool:
-    """Whether the newest turn is more than what is kept: then a summary would take it out, question and all."""
-    start = cut_points(job.session.messages)[:-1][-1:]
-    return any(sum(job.size.item_tokens[at:]) > job.options.keep_tokens for at in start)
+    """Whether the newest turn is more than what is kept: then a summary would take its question out."""
+    prompts = [at for at, message in enumerate(job.session.messages) if message.kind == "prompt"]
+    return any(sum(job.size.item_tokens[at:]) > job.options.keep_tokens for at in prompts[-1:])
 
 
 def _is_enough(job: Job) -> bool:

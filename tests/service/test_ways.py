@@ -159,6 +159,20 @@ def test_where_no_result_can_give_way_there_is_nothing_to_do(tmp_path: Path) -> 
     assert (result.how, result.reason) == ("none", "all of it is within what is kept")
 
 
+def test_results_in_another_clients_conversation_give_way(tmp_path: Path) -> None:
+    said: JSON = [
+        {"role": "user", "content": "Look"},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "x"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "out\n" * 30_000}]},
+        {"role": "assistant", "content": "I see."},
+    ]
+    path = tmp_path / "messages.json"
+    path.write_text(json.dumps({"messages": said}), encoding="utf-8")
+    result = done(path, "auto", 20_000)
+    assert (result.how, result.changed) == ("micro", True)
+    assert len(str(messages(result.output))) < 10_000
+
+
 # -- by the notes
 
 
@@ -185,6 +199,7 @@ def test_notes_stand_for_what_they_tell_of_and_no_model_is_asked(session: Path) 
     assert rows(result.output)[0]["summarizer"] == "memory"
     assert done(session, keep=500).reason == "the same was written before"
     assert not done(Path(result.output), keep=500).changed
+    assert done(Path(result.output), "memory", 500).reason == "nothing was added since the last compaction"
 
 
 def test_other_notes_make_another_session(session: Path) -> None:

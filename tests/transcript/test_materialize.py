@@ -440,3 +440,110 @@ def test_what_stands_beside_a_replaced_result_is_shortened_and_keeps_its_shape(f
         "lines": ["y" * 200, "z", None],
     }
     assert rows[4]["toolUseResult"] == made.rows[4]["toolUseResult"]
+
+
+# A head in front of the summary
+
+
+def parted(folder: Path, made: Transcript, head: int, tail: int = 0, **fields: object) -> list[Row]:
+    """The rows of a compaction that keeps the first `head` messages and the last `tail`; as `written`."""
+    path = made.write(folder / f"{made.session_id}.jsonl")
+    log, chain = load(path)
+    with log:
+        shown = messages_of(log, chain)
+        end = len(shown) - tail
+        kept = (*shown[:head], *shown[end:])
+        gone = frozenset(uuid for m in shown[head:end] for uuid in m.uuids)
+        in_place = fields.get("in_place")
+        plan = Compacted(
+            made.session_id if in_place else NEW_ID, "So far.", kept, [500] * len(kept), 9_000, 1_100,
+            summary_at=head, gone=gone, direction="from", changed_from=head, **fields,  # type: ignore[arg-type]
+        )  # fmt: skip
+        rows = materialize(log, chain, plan)
+    old = path.read_bytes() if in_place else b""
+    (folder / "out.jsonl").write_bytes(old + b"".join(row + b"\n" for row in rows))
+    return [json.loads(row) for row in rows]
+
+
+def long() -> Transcript:
+    made = Transcript().prompt("First").answer("Yes.", thinking="Hm.").system("informational", "hook")
+    made.prompt("Second").answer("Done.").system("informational", "late").prompt("Third").answer(
+        "Good.", thinking="So."
+    )
+    return made
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_what_is_in_front_of_the_summary_stays_as_it_is(folder: Path, in_place: bool) -> None:
+    old = {row["uuid"]: row for row in rows_of(long())}
+    rows = [row for row in parted(folder, long(), 2, in_place=in_place, restored=["note"]) if "uuid" in row]
+
+    kinds = [row.get("subtype") or row["type"] for row in rows]
+    assert kinds[:7] == ["compact_boundary", "user", "assistant", "assistant", "informational", "user", "user"]
+    assert kinds[7:] == (["informational"] if in_place else [])
+    for row in rows[1:5]:
+        assert row.get("message") == old[row["uuid"]].get("message")
+    assert "Hm." in str(rows)
+    assert "late" not in str(rows)
+    assert [m.kind for m in messages(folder / "out.jsonl")] == ["prompt", "response", "summary", "meta"]
+    for a, b in itertools.pairwise(rows):
+        assert b["parentUuid"] == a["uuid"]
+        assert str(a["timestamp"]) < str(b["timestamp"])
+
+
+def test_in_place_the_last_id_of_before_is_the_last_one(folder: Path) -> None:
+    rows = [row for row in parted(folder, long(), 2, in_place=True) if "uuid" in row]
+
+    assert rows[-1]["uuid"] == long().last
+    assert rows[-1]["content"] == "left out by a compaction"
+    assert str(rows[-2]["timestamp"]) > str(rows_of(long())[-1]["timestamp"])
+    preserved = rows[0]["compactMetadata"]["preservedMessages"]
+    assert preserved["anchorUuid"] == rows[0]["uuid"]
+    assert preserved["uuids"] == [row["uuid"] for row in rows[1:5]]
+    assert rows[0]["foldmark"]["leafUuid"] == long().last
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_between_a_head_and_a_tail_stands_the_summary(folder: Path, in_place: bool) -> None:
+    rows = [row for row in parted(folder, long(), 2, 2, in_place=in_place) if "uuid" in row]
+
+    assert texts(messages(folder / "out.jsonl")) == [
+        ("user", "First"),
+        ("assistant", "None"),
+        ("assistant", "Yes."),
+        ("user", "So far."),
+        ("user", "Third"),
+        ("assistant", "Good."),
+    ]
+    assert "So." not in str(rows)  # thinking behind the summary is gone
+    assert [str(row["timestamp"]) for row in rows] == sorted(str(row["timestamp"]) for row in rows)
+
+
+def test_in_front_of_the_summary_all_clients_read_the_same(folder: Path) -> None:
+    made = Transcript().prompt("First").answer("Yes.").note("Go on")
+    made.rows[-1]["ownNote"] = True
+    made.prompt("<command-name>/x</command-name>")
+    made.system("local_command", "<local-command-stdout>out</local-command-stdout>")
+    made.respond({"type": "text", "text": "API Error"})
+    made.rows[-1] |= {"isApiErrorMessage": True}
+    made.answer("Fine.").prompt("Second").answer("Done.")
+    rows = parted(folder, made, 6)
+
+    assert "ownNote" not in str(rows)
+    assert "Go on\\n</system-reminder>" in str(rows)
+    assert "local_command" not in str(rows)
+    assert "local-command-stdout" in str([row for row in rows if row["type"] == "user"])
+    assert "API Error" not in str(rows)
+
+
+def test_the_mode_is_written_where_only_prompts_said_it(folder: Path) -> None:
+    assert "permission-mode" not in str(written(folder, session(), 4))
+    for in_place in (False, True):
+        rows = written(folder, session(), 4, permission_mode="plan", in_place=in_place)
+        (mode,) = [row for row in rows if row["type"] == "permission-mode"]
+        new_id = session().session_id if in_place else NEW_ID
+        assert mode == {"type": "permission-mode", "permissionMode": "plan", "sessionId": new_id}
+    made = session().beside("permission-mode", permissionMode="default").beside("mode", mode="normal")
+    rows = written(folder, made, 4, permission_mode="plan")
+    assert [row["permissionMode"] for row in rows if row["type"] == "permission-mode"] == ["plan"]
+    assert [row["mode"] for row in rows if row["type"] == "mode"] == ["normal"]
