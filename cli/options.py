@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shutil import copyfileobj
@@ -120,6 +120,35 @@ def find_all(
     if pick and len(files) > 1:
         raise click.UsageError(f"--pick is for one file, and these are {len(files)}", ctx)
     return [replace(file, piped=str(file.path) == spooled, pick=pick) for file in files]
+
+
+def sessions_argument(function: F) -> F:
+    """Add SESSIONS and `--all`: the parameters `sessions` and `all_sessions`, which `chosen` takes."""
+    shown = "All sessions of all projects."
+    return click.argument("sessions", nargs=-1)(
+        click.option("--all", "all_sessions", is_flag=True, help=shown)(function)
+    )
+
+
+def chosen(
+    ctx: click.Context,
+    names: Sequence[str],
+    all_sessions: bool,
+    claude_dir: Path,
+    pick: str = "",
+    *,
+    writes_beside: bool = False,
+) -> list[SessionFile]:
+    """Find what SESSIONS and `--all` stand for: one of them has to be given.  Raises as `find_all`."""
+    from core.transcript.projects import session_files
+
+    if all_sessions == bool(names):
+        raise click.UsageError("name sessions, or take --all", ctx)
+    return (
+        session_files(claude_dir)
+        if all_sessions
+        else find_all(ctx, names, claude_dir, pick, writes_beside=writes_beside)
+    )
 
 
 def _spooled(ctx: click.Context, writes_beside: bool) -> str:

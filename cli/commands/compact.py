@@ -32,7 +32,7 @@ from core.transcript.projects import SessionFile
 
 
 @click.command()
-@click.argument("sessions", nargs=-1, required=True)
+@options.sessions_argument
 @click.option(
     "--how",
     type=click.Choice(["auto", *(way for way in WAYS if way != "auto")]),
@@ -68,6 +68,7 @@ from core.transcript.projects import SessionFile
 def command(
     ctx: click.Context,
     sessions: tuple[str, ...],
+    all_sessions: bool,
     how: How | None,
     up_to: str,
     since: str,
@@ -113,7 +114,7 @@ def command(
     idle_since = None if idle_s is None else time.time() - idle_s
     guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
     beside = not (out_dir or dry_run)
-    files = options.find_all(ctx, sessions, settings.claude_dir, pick, writes_beside=beside)
+    files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
     budget = budget_of(settings)
     # A dry run asks no model: it would cost what the run costs.

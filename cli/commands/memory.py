@@ -87,8 +87,7 @@ def update_command(
 
 
 @command.command("refresh")
-@click.argument("sessions", nargs=-1)
-@click.option("--all", "all_sessions", is_flag=True, help="All sessions of all projects.")
+@options.sessions_argument
 @click.option("--idle", "idle_s", type=options.Span(), help="Only those not written to for this long (50m, 3h, 2d).")
 @click.option("--since", "since_s", type=options.Span(), help="Only those written to within this time.")
 @_extractor_options
@@ -116,13 +115,9 @@ def refresh_command(
     when there is nothing to do.  A cap that is reached ends it without an error: the next run goes on.
     """
     from core.service.memory_refresh import Which, refresh
-    from core.transcript.projects import session_files
 
-    if all_sessions == bool(sessions):
-        raise click.UsageError("name sessions, or take --all", ctx)
     settings = options.settings()
-    claude_dir = settings.claude_dir
-    files = session_files(claude_dir) if all_sessions else options.find_all(ctx, sessions, claude_dir)
+    files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir)
     begin, now = time.monotonic(), time.time()
 
     def metered(endpoint: Endpoint) -> Endpoint:

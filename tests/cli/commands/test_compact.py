@@ -402,3 +402,14 @@ def test_titles_cannot_steer_the_terminal(project: Path, capsys: Capture) -> Non
     made.write(project / f"{SESSION_ID}.jsonl")
     assert run(["compact", SESSION_ID]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_all_sessions_of_the_client_can_be_asked_for(scratch_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = scratch_home / ".claude" / "projects" / "-srv-app"
+    for name in ("a", "b"):
+        Transcript().prompt("Hello").answer("Yes.").write(folder / f"{name}.jsonl")
+
+    assert run(["compact", "--all", "--if-over", "100k"]) == 0
+    assert "2 sessions" in capsys.readouterr().out
+    assert run(["compact"]) == 2
+    assert run(["compact", "--all", "a"]) == 2
