@@ -1,0 +1,50 @@
+"""What Foldmark does not put back, because the client does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from core.model import JSON
+from tests.disk import compacted
+
+SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
+CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
+LISTS = {"new": {"deferred_tools_delta", "agent_listing_delta", "skill_listing"}, "old": {"agent_listing_delta"}}
+
+
+def attachments(path: Path) -> list[dict[str, JSON]]:
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [row["attachment"] for row in rows if row.get("type") == "attachment"]
+
+
+@pytest.mark.client
+@pytest.mark.skipif(os.geteuid() != 0, reason="the client's own network takes root")
+@pytest.mark.skipif(not (SHARED / "corpus").is_dir(), reason="no folder with sessions and the runner of the client")
+@pytest.mark.skipif(not (CLIENTS / "new").is_dir(), reason="no client is installed")
+@pytest.mark.parametrize("client", [*LISTS])
+def test_tools_and_agents_are_announced_in_full_again(client: str, tmp_path: Path) -> None:
+    if not (CLIENTS / client).is_dir():
+        pytest.skip("that version is not installed")
+    (source,) = (SHARED / "corpus" / "subagents" / "projects" / "-srv-app").glob("f*.jsonl")
+    path = tmp_path / "projects" / "-srv-app" / source.name
+    path.parent.mkdir(parents=True)
+    shutil.copy(source, path)
+    before = next(a for a in attachments(path) if a["type"] == "agent_listing_delta")
+    result = compacted(path)
+    assert result.changed
+    assert attachments(Path(result.output)) == []
+
+    runner, kept = SHARED / "client", tmp_path / "kept"
+    command = [f"{runner}/ns.sh", "python3", f"{runner}/resume.py", result.output, "--client", client]
+    env = {**os.environ, "FOLDMARK_CLIENT_HOME": str(CLIENTS)}
+    subprocess.run([*command, "--keep", str(kept)], check=True, capture_output=True, env=env)
+    (resumed,) = kept.rglob(f"{result.session_id}.jsonl")
+    announced = {str(a["type"]): a for a in attachments(resumed)}
+    assert announced.keys() >= LISTS[client]
+    assert announced["agent_listing_delta"]["addedTypes"] == before["addedTypes"]
