@@ -31,7 +31,7 @@ def report(error: Exception, as_json: bool) -> int:
 def describe(error: Exception) -> tuple[str, str, str, int]:
     """Say what an error is: its kind, what and why, what to do next, and the exit code; without secrets."""
     kind, message, hint, code = _described(error)
-    return kind, redact(message)[0], redact(hint)[0], code
+    return kind, redact(message), redact(hint), code
 
 
 def _described(error: Exception) -> tuple[str, str, str, int]:
@@ -58,7 +58,7 @@ def _logged(error: Exception) -> str:
     try:
         make_private(path.parent)
         with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as log:
-            log.write(redact("".join(traceback.format_exception(error)))[0])
+            log.write(redact("".join(traceback.format_exception(error))))
     except (OSError, StorageError) as failure:
         return f"the traceback could not be kept ({failure})"
     return f"the traceback is in {path}"

@@ -71,7 +71,7 @@ def _log(event: str, error: Exception) -> None:
 
     path = user_log_path("foldmark", appauthor=False) / LOG
     make_private(path.parent)
-    said = " ".join(redact(f"{type(error).__name__}: {error}")[0].split())[:1_000]
+    said = " ".join(redact(f"{type(error).__name__}: {error}").split())[:1_000]
     line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {event} {said}\n"
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(path, flags, 0o600)

@@ -35,7 +35,7 @@ _TOOL_WORDS = {
 
 def text_answer(text: str) -> CallToolResult:
     """Text alone, without secrets: for what is long, and no data."""
-    return CallToolResult(content=[TextContent(type="text", text=redact(text)[0])])
+    return CallToolResult(content=[TextContent(type="text", text=redact(text))])
 
 
 def data_answer(result: BaseModel, text: str, **meta: Any) -> CallToolResult:
@@ -66,9 +66,9 @@ def explained(error: Exception) -> str:
     """An error in one or two sentences; of a fault the log gets the place, and nothing of what was worked on."""
     if isinstance(error, FoldmarkError):
         text = f"{error}. {_in_tool_words(error.hint)}" if error.hint else str(error)
-        return redact(text)[0]
+        return redact(text)
     if isinstance(error, OSError):
-        return redact(f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": "))[0]
+        return redact(f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": "))
     place = "".join(traceback.format_tb(error.__traceback__))
     _log.error("a fault: %s\n%s", type(error).__name__, place)
     return (

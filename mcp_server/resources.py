@@ -64,7 +64,7 @@ async def summary(session: str, ctx: Ctx) -> str:
     text = await _of(session, ctx, texts)
     if not text:
         raise ResourceNotFoundError(f"{session} was not compacted: it has no summary")
-    return redact(text)[0]
+    return redact(text)
 
 
 async def memory(session: str, ctx: Ctx) -> str:
@@ -77,7 +77,7 @@ async def memory(session: str, ctx: Ctx) -> str:
         view = await in_thread(ctx, "reading", lambda: show(file, limits))
     if not view.exists:
         raise ResourceNotFoundError(f"there are no notes of {session} yet: session_memory_update makes them")
-    return redact(view.text)[0]
+    return redact(view.text)
 
 
 async def outputs(session: str, ctx: Ctx) -> str:
@@ -136,7 +136,7 @@ def _newest(claude_dir: Path) -> list[Resource]:
         Resource(
             uri=uris.status_uri(line.id),
             name=line.id,
-            title=redact(line.title or line.id)[0],
+            title=redact(line.title or line.id),
             description=f"{line.project}, {line.updated}",
             mime_type=_JSON,
         )

@@ -39,10 +39,14 @@ SAID = "Always keep the synthetic summary marker of the earlier work."
 LOST = "What the summary of this session does not say"
 KEEP = "What follows was found in the conversation by rule."
 LIMIT_MS = 150
+PAUSE_S = 1.5
+"""Until what the last hook, Stop, started in the background is over: it would take time from the next ones."""
 KEEPS_HOOKS = ("new", "old")
 """Clients that take another output of a tool from a hook, and write down what hooks add.  In older ones outputs stay as
-they are, and what a summary must keep is seen by the model itself, in what the compaction printed.
+they are, and what a summary must keep is seen by the model itself, in what the compaction printed.  They compact the
+sample as soon as they resume it, and nothing is left to take notes of.
 """
+FOR_THESE = ("a large output of the shell", "a large output of a server", "many outputs together", "notes")
 
 SERVER = """
 from mcp.server.mcpserver import MCPServer
@@ -282,7 +286,7 @@ def inputs(folder: Path) -> dict[str, tuple[str, bytes]]:
         "SubagentStop": ("SubagentStop", given(agent_type="", last_assistant_message="A summary. " * 500)),
         "SessionStart, compact": ("SessionStart", given(source="compact")),
         "SessionStart, resume": ("SessionStart", given(source="resume")),
-        "Stop": ("Stop", given()),
+        "Stop": ("Stop", json.dumps({"transcript_path": str(conversation(folder / "short"))}).encode()),
     }
 
 
@@ -292,11 +296,12 @@ def times(folder: Path, runs: int) -> dict[str, tuple[float, float]]:
     On a busy machine a process waits; what it computes is nearly the same on any.
     """
     cases = {name: ([str(ROOT / "foldmark.py"), "hook", event], raw) for name, (event, raw) in inputs(folder).items()}
-    cases["bare"] = (["-c", "pass"], b"")
+    cases = {"bare": (["-c", "pass"], b""), **cases}
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in cases}
     for _ in range(runs + 1):  # the first one fills the caches
         for name, (arguments, raw) in cases.items():
             taken[name].append(_time_ms([sys.executable, *arguments], raw, folder))
+        time.sleep(PAUSE_S)
     wall, cpu = ({name: statistics.median(t[n] for t in values[1:]) for name, values in taken.items()} for n in (0, 1))
     return {name: (wall[name] - wall["bare"], cpu[name] - cpu["bare"]) for name in cases if name != "bare"}
 
@@ -318,11 +323,11 @@ def main() -> int:
     parser.add_argument("--times-only", action="store_true")
     asked = parser.parse_args()
     bad = 0
-    with tempfile.TemporaryDirectory() as work:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:
         for client in [] if asked.times_only else asked.clients:
             referee = Referee(asked.shared, client, Path(work))
             for name, check in CHECKS.items():
-                if check in (check_shell, check_server, check_together) and client not in KEEPS_HOOKS:
+                if name in FOR_THESE and client not in KEEPS_HOOKS:
                     continue
                 faults = [*check(referee)]
                 bad += len(faults)

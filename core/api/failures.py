@@ -156,7 +156,7 @@ def classify(
     words = f"{code} {message} {body}"[:SEARCHED_CHARS]
     kind, found = _kind(status, error_type, words)
     said, hint = _SAID[kind]
-    plain = "".join(c if c.isprintable() else " " for c in redact(message[: 4 * SHOWN_CHARS])[0])
+    plain = "".join(c if c.isprintable() else " " for c in redact(message[: 4 * SHOWN_CHARS]))
     shown = " ".join(plain.split())[:SHOWN_CHARS]
     return ApiError(
         kind,

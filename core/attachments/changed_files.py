@@ -97,7 +97,7 @@ def diff_of(old: str, new: str, limit_chars: int) -> str:
     if len(before) + len(after) > _DIFF_LINES:
         return ""
     lines = islice(unified_diff(before, after, n=_CONTEXT_LINES, lineterm=""), 2, None)
-    text = redact("\n".join(lines))[0]
+    text = redact("\n".join(lines))
     if len(text) <= limit_chars:
         return text
     note = "\n[more changes: read the file]"

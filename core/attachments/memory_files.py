@@ -41,7 +41,7 @@ class MemoryFile:
 
     def shown(self) -> str:
         """The text as a model gets it: without secrets, and bounded."""
-        text = redact(self.text)[0]
+        text = redact(self.text)
         note = f"\n[cut: the file has {len(text):,} characters]"
         return text if len(text) <= FILE_CHARS else text[:FILE_CHARS] + note
 

@@ -8,12 +8,12 @@ from itertools import accumulate
 from typing import Literal
 
 from core.compaction.cut import Cut, all_but_the_tail, onwards_from, up_to
-from core.compaction.hooks import NO_HOOKS, NOTHING_KNOWN, About, Answer, Hooks
+from core.compaction.hooks import NO_HOOKS, NOTHING_KNOWN, About, Answer, Hooks, allowed
 from core.compaction.restore import Restored, RestoreLimits, files_of, restore
 from core.compaction.restore_state import restored_state
 from core.compaction.state import NO_STATE, State
 from core.compaction.verify import Limits, Verification, verified
-from core.errors import CompactionError, NothingToCompact, SummaryRejected
+from core.errors import NothingToCompact, SummaryRejected
 from core.model import Message, block_text
 from core.redact.text import redact
 from core.redact.values import redact_messages
@@ -114,23 +114,15 @@ def plan(
     """
     cut = cut or choose(messages, sizes_tokens, options)
     head, gone, kept = messages[: cut.start], redact_messages(messages[cut.start : cut.end]), messages[cut.end :]
-    added = hooks.pre_compact(about, options.instructions)
-    if added.blocked:
-        raise CompactionError(f"a hook forbids the compaction: {added.blocked}")
     stays = (*head, *kept)
+    added = allowed(hooks, about, options.instructions)
     request = _request(gone, options, added, cwd, history)
     limits = Limits(
         lambda text: measure([text_message("summary", text)])[0],
         sum(sizes_tokens[cut.start : cut.end]) if rescue else None,
     )
     on_disk = files_of(cwd, options.restore)
-    summary = summarizer.summarize(request)
-    try:
-        summary, found = verified(summary, request, stays, limits, repairer, on_disk)
-    except SummaryRejected as refused:
-        if rescue is None:
-            raise
-        summary, found = verified(rescue(request, refused), request, stays, Limits(limits.measure), None, on_disk)
+    summary, found = _summarised(summarizer, request, stays, limits, on_disk, repairer, rescue)
     restored = (
         *restore(messages, stays, cwd, options.restore),
         *restored_state(state, messages, stays, options.restore),
@@ -147,14 +139,12 @@ def with_session_start(
 ) -> Plan:
     """The plan with what the hooks tell the session that begins anew."""
     said = hooks.session_start(about)
-    remarks = (
-        *planned.remarks,
-        *said.remarks,
-        *([f"a hook cannot forbid it now: {said.blocked}"] * bool(said.blocked)),
-    )
+    remarks = (*planned.remarks, *said.remarks)
+    if said.blocked:
+        remarks = (*remarks, f"a hook cannot forbid it now: {said.blocked}")
     if not said.text:
         return replace(planned, remarks=remarks)
-    text = Restored("hooks", redact(said.text)[0], has_content=True)
+    text = Restored("hooks", redact(said.text), has_content=True)
     draft = replace(planned, restored=(*planned.restored, text), remarks=remarks)
     return measured(draft, sizes_tokens, planned.overhead_tokens, measure)
 
@@ -196,8 +186,27 @@ def _without_thinking(kept: Sequence[Message], sizes_tokens: Sequence[int], meas
     return [size if len(new.content) == len(old.content) else min(size, estimate) for old, new, size, estimate in rest]
 
 
+def _summarised(
+    summarizer: Summarizer,
+    request: SummaryRequest,
+    stays: Sequence[Message],
+    limits: Limits,
+    on_disk: Callable[[str], bool],
+    repairer: Repairer | None,
+    rescue: Rescue | None,
+) -> tuple[Summary, Verification]:
+    """A summary that holds, and what was found in it; the rescue's has to be used however long it is."""
+    summary = summarizer.summarize(request)
+    try:
+        return verified(summary, request, stays, limits, repairer, on_disk)
+    except SummaryRejected as refused:
+        if rescue is None:
+            raise
+        return verified(rescue(request, refused), request, stays, Limits(limits.measure), None, on_disk)
+
+
 def _request(gone: Sequence[Message], options: Options, added: Answer, cwd: str, history: str) -> SummaryRequest:
-    asked = redact("\n\n".join(filter(None, (options.instructions, added.text))))[0]
+    asked = redact("\n\n".join(filter(None, (options.instructions, added.text))))
     earlier = ["\n".join(map(block_text, m.content)) for m in gone if m.kind == "summary"]
     room = min(options.summary_chars, growth_chars(earlier)) if earlier else options.summary_chars
     return SummaryRequest(in_words(gone), room, asked, "", cwd, history)

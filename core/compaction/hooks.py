@@ -16,6 +16,7 @@ from typing import Protocol
 
 import msgspec
 
+from core.errors import CompactionError
 from core.model import JSON
 
 TIMEOUT_S = 60.0
@@ -79,6 +80,14 @@ class NoHooks:
 
 
 NO_HOOKS = NoHooks()
+
+
+def allowed(hooks: Hooks, about: About, instructions: str) -> Answer:
+    """What hooks add to a compaction; raises CompactionError where they forbid it."""
+    answer = hooks.pre_compact(about, instructions)
+    if answer.blocked:
+        raise CompactionError(f"a hook forbids the compaction: {answer.blocked}")
+    return answer
 
 
 @dataclass(frozen=True, slots=True)

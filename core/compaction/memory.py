@@ -137,4 +137,4 @@ def _summary(memory: Memory, history: str) -> Summary:
         f"Full transcript: {one_line(history)}",
         f"The notes as a file: {path}",
     )
-    return Summary(redact(brief(memory.notes, memory.budget_tokens, path, head))[0], SUMMARIZER)
+    return Summary(redact(brief(memory.notes, memory.budget_tokens, path, head)), SUMMARIZER)

@@ -162,7 +162,7 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
         return _named(use.path, "a binary file, not shown")
     if state.st_size > len(head):
         return _named(use.path, f"too large to show ({state.st_size} bytes); read the part that is needed")
-    text, _ = redact(head.decode("utf-8", "replace"))
+    text = redact(head.decode("utf-8", "replace"))
     changed = state.st_mtime > _seconds(use.timestamp) + _CLOCK_S
     age = "changed on disk since it was last used here" if changed else "as it is on disk now"
     whole = framed(f"{use.path} ({age}):\n{text}")

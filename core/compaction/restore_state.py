@@ -72,7 +72,7 @@ def _plan(state: State, there: set[str], limits: RestoreLimits) -> Iterator[Rest
 
 def _text_of(plan: PlanState, limits: RestoreLimits) -> str:
     """The plan as it is on disk now, else as it was given, without secrets, within the limit of one file."""
-    text = redact(_on_disk(plan.path, limits.plans) or plan.text)[0].strip()
+    text = redact(_on_disk(plan.path, limits.plans) or plan.text).strip()
     return _cut(text, limits.file_tokens * CHARS_PER_TOKEN)
 
 
@@ -103,7 +103,7 @@ def _skills(messages: Sequence[Message], there: set[str], limits: RestoreLimits)
         if not there.isdisjoint(message.uuids):
             continue
         room = min(limits.skill_tokens * CHARS_PER_TOKEN, left_chars)
-        shown = framed(_cut(redact(text.strip())[0], room))
+        shown = framed(_cut(redact(text.strip()), room))
         left_chars -= len(shown)
         if left_chars < 0:
             return
@@ -112,13 +112,13 @@ def _skills(messages: Sequence[Message], there: set[str], limits: RestoreLimits)
 
 def _queued(state: State) -> Iterator[Restored]:
     if state.queued:
-        texts = "\n\n".join(redact(text)[0] for text in state.queued)
+        texts = "\n\n".join(redact(text) for text in state.queued)
         head = "The user typed this while a turn ran, and it has not been answered yet:"
         yield Restored("queue", framed(f"{head}\n{texts}"), has_content=True)
 
 
 def _line(text: str) -> str:
-    return " ".join(redact(text)[0].split())[:200]
+    return " ".join(redact(text).split())[:200]
 
 
 def _cut(text: str, room_chars: int) -> str:

@@ -191,4 +191,4 @@ def evidence(faults: Sequence[Claim], source: Source) -> str:
         if len(line) + 1 <= room and squeezed(line) not in chosen:
             chosen[squeezed(line)] = (n, line)
             room -= len(line) + 1
-    return redact("\n".join(line for _, line in sorted(chosen.values())))[0]
+    return redact("\n".join(line for _, line in sorted(chosen.values())))

@@ -180,7 +180,7 @@ class _Edit:
 
     def _said(self, key: SectionKey, text: str, sources: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         """The text without secrets, and where it comes from; refused where it should be a quotation and is none."""
-        text = clean(redact(text)[0])
+        text = clean(redact(text))
         if not text:
             raise _Refused("it says nothing")
         if unknown := [source for source in sources if source not in self.evidence.places]:

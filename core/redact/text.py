@@ -28,25 +28,27 @@ class Hit:
         return f"{self.shown}… ({self.end - self.start} characters)"
 
 
-def redact(text: str) -> tuple[str, list[Hit]]:
-    """The text with a mark in the place of each secret, and the hits, in order, with their places in the old text.
+def redact(text: str) -> str:
+    """The text with a mark in the place of each secret.
 
     Labels stay (`AWS_ACCESS_KEY_ID=[REDACTED:aws-key]`); ports, hashes, ids and placeholders are no secrets.  Takes
     time in proportion to the text; redacting twice changes nothing.
     """
-    hits = find(text)
-    return _marked(text, hits), hits
+    return marked(text, secrets_in(text))
 
 
 def redact_value(value: str, name: str) -> tuple[str, list[Hit]]:
-    """As `redact`, for a text that has a name (the key of a JSON field): a password is known by that alone."""
-    hits = find(value)
+    """As `redact`, for a text that has a name (the key of a JSON field): a password is known by that alone.
+
+    The hits come with it, in order, with their places in the old text.
+    """
+    hits = secrets_in(value)
     if not hits and len(value) <= 400 and (named := _kind_of(name)) and _is_secret(named, value, "quoted"):
         hits = [Hit(named, 0, len(value))]
-    return _marked(value, hits), hits
+    return marked(value, hits), hits
 
 
-def find(text: str) -> list[Hit]:
+def secrets_in(text: str) -> list[Hit]:
     """The secrets of a text, in order; those that overlap are one."""
     found = [*_formats(text), *_private_keys(text), *_jwts(text), *_placed(text), *_authorizations(text), *_named(text)]
     found.sort(key=lambda hit: hit.start)  # stable: of two at one place, the more exact rule has its say
@@ -60,7 +62,8 @@ def find(text: str) -> list[Hit]:
     return out
 
 
-def _marked(text: str, hits: list[Hit]) -> str:
+def marked(text: str, hits: list[Hit]) -> str:
+    """The text with a mark in the place of each of the hits."""
     if not hits:
         return text
     pieces, at = [], 0

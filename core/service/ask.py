@@ -147,7 +147,7 @@ class _Ask:
         with self._store(operation) as store:
             sent = _sendable(self.session.messages)
             talk = self._conversation(sent, store, metered)
-            turn = talk.turn(redact(self.question)[0])
+            turn = talk.turn(redact(self.question))
             if self.options.save:
                 _Saved(operation, sent, talk).write()
         return self._told(turn, metered, operation)
@@ -167,7 +167,7 @@ class _Ask:
         session, options = self.session, self.options
         model = self._model()
         own = model_of(session, options.models_file)
-        system: tuple[Block, ...] = tuple(_text(t) for t in (redact(session.system)[0], _SYSTEM) if t)
+        system: tuple[Block, ...] = tuple(_text(t) for t in (redact(session.system), _SYSTEM) if t)
         tools = _tools(sent, session.tools)
         overhead = prompt_tokens({"model": model.id, "system": [*system], "tools": [*tools]})
         window_tokens = window_of(session, model, options.window_tokens)

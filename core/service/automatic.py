@@ -19,7 +19,7 @@ def warnings_of(session: Session) -> tuple[str, ...]:
         whole, its_chain = load(log.path, whole=True)
         with whole:
             found = thrash(whole, its_chain)
-    return (redact(str(found))[0],) if found else ()
+    return (redact(str(found)),) if found else ()
 
 
 def stopped(session: Session, breaker: Breaker | None) -> str:

@@ -62,4 +62,4 @@ def material(request: SummaryRequest) -> str:
 
 def _named(message: Message) -> str:
     text = " ".join(block_text(b) for b in message.content if b.get("type") == "text")
-    return f"“{cut(one_line(redact(text)[0]), _PROMPT_CHARS)}”"
+    return f"“{cut(one_line(redact(text)), _PROMPT_CHARS)}”"

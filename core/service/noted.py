@@ -8,9 +8,10 @@ from functools import cached_property
 
 from core.compaction.cut import Cut
 from core.compaction.full import Plan, measured, with_session_start
+from core.compaction.hooks import allowed
 from core.compaction.memory import Memory, plan_from_memory
 from core.compaction.restore_state import restored_state
-from core.errors import CompactionError, Locked, NoUsableMemory
+from core.errors import Locked, NoUsableMemory
 from core.memory.files import Held, MemoryFiles
 from core.memory.notes import budget_tokens
 from core.service.job import DEFAULT_NOTES, CompactResult, Job, NotesRules
@@ -74,9 +75,7 @@ class _Noted(Task):
     def planned(self) -> Plan:
         """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
         job, sizes = self.job, self.job.size.item_tokens
-        asked = job.hooks.pre_compact(job.about, job.options.instructions)
-        if asked.blocked:
-            raise CompactionError(f"a hook forbids the compaction: {asked.blocked}")
+        asked = allowed(job.hooks, job.about, job.options.instructions)
         draft = self._draft
         restored = restored_state(self.state, job.session.messages, draft.kept, job.options.restore)
         draft = replace(draft, restored=tuple(restored), remarks=asked.remarks)

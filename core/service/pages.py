@@ -28,7 +28,7 @@ def page_of(found: OutputText, offset: int, most_chars: int) -> OutputPage:
 
     A piece ends with a line where one ends in its second half.
     """
-    text = redact(found.text)[0]  # as a whole: a piece may end within a secret
+    text = redact(found.text)  # as a whole: a piece may end within a secret
     end = end_of_piece(text, offset, most_chars)
     piece = {"text": text[offset:end], "offset": offset, "total_chars": len(text)}
     return OutputPage(**{**dict(found), **piece}, next_offset=end if end < len(text) else None)

@@ -73,7 +73,7 @@ class Session:
     def title(self) -> str:
         """What the client calls the session, without the secrets of a first prompt; "" where it has no name."""
         title = self.conversation.title if self.conversation else describe(self.file).title
-        return redact(title)[0]
+        return redact(title)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

@@ -204,7 +204,7 @@ def _done_by_host(setup: Setup, run: Runner) -> bool:
 
 
 def _diff(config: Path, before: bytes, after: bytes) -> str:
-    old, new = (redact(data.decode("utf-8", "replace"))[0].splitlines() for data in (before, after))
+    old, new = (redact(data.decode("utf-8", "replace")).splitlines() for data in (before, after))
     return "\n".join(difflib.unified_diff(old, new, str(config), str(config), n=2, lineterm=""))
 
 

@@ -31,8 +31,8 @@ def redacted(request: SummaryRequest) -> SummaryRequest:
     return replace(
         request,
         messages=redact_messages(request.messages),
-        instructions=redact(request.instructions)[0],
-        previous=redact(request.previous)[0],
+        instructions=redact(request.instructions),
+        previous=redact(request.previous),
         fork=fork if isinstance(fork, dict) else None,
     )
 
@@ -55,7 +55,7 @@ def composed(
         raise CompactionError(
             f"a summary of {request.budget_chars} characters has no room for text", "give it more (summary_tokens)"
         )
-    text = redact(written.text)[0]
+    text = redact(written.text)
     if written.is_cut:
         remarks = (*remarks, "the model reached its limit: the summary is cut")
     below = mechanical(request, text, int(room * MECHANICAL_PART))

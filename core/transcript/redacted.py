@@ -15,7 +15,7 @@ import msgspec
 
 from core.errors import Damaged
 from core.model import JSON
-from core.redact.text import Hit, redact
+from core.redact.text import Hit, marked, secrets_in
 from core.redact.values import Place, redact_json
 from core.transcript.blob import json_bytes
 from core.transcript.decode import decode_json
@@ -68,9 +68,9 @@ class Copy:
 
     def _text(self, number: int, raw: bytes) -> bytes:
         text = raw.decode("utf-8", "surrogateescape")
-        new, hits = redact(text)
+        hits = secrets_in(text)
         self._note(number, None, [Place((), hit) for hit in hits])
-        return new.encode("utf-8", "surrogateescape") + b"\n"
+        return marked(text, hits).encode("utf-8", "surrogateescape") + b"\n"
 
     def _row(self, number: int, old: dict[str, JSON]) -> dict[str, JSON] | None:
         if old.get("type") == TYPE:
@@ -172,10 +172,10 @@ def redact_stored(raw: bytes, bodies: Sequence[Body]) -> StoredFile:
         part = raw[start:end].decode("utf-8", "surrogateescape")
         around = [b for b in inside if b.offset <= start and end <= b.offset + b.size]
         ident = min(around, key=lambda b: b.size).id if around else ""
-        new, found = redact(part)
+        found = secrets_in(part)
         first = 1 + raw.count(b"\n", 0, start)
         hits += [(ident, first + part.count("\n", 0, hit.start), hit) for hit in found]
-        out += new.encode("utf-8", "surrogateescape")
+        out += marked(part, found).encode("utf-8", "surrogateescape")
         moved[end] = len(out)
     content = bytes(out)
     return StoredFile(content, [_moved(b, content, moved[b.offset], moved[b.offset + b.size]) for b in inside], hits)

@@ -51,7 +51,7 @@ class Breaker:
 
     def failed(self, reason: str) -> None:
         """Counts a failure; one that cannot be written is not counted."""
-        line = msgspec.json.encode(_Failure(redact(reason)[0])) + b"\n"
+        line = msgspec.json.encode(_Failure(redact(reason))) + b"\n"
         with suppress(WriteFailed, OSError):
             make_private(self.folder)
             if self.path.exists():

@@ -135,7 +135,7 @@ def git_status(git: Git) -> str:
             "Recent commits:\n" + (log or "none"),
         ]
     )
-    text = redact(text)[0]
+    text = redact(text)
     note = "\n[cut: git status says more]"
     return text if len(text) <= STATUS_CHARS else text[: STATUS_CHARS - len(note)] + note
 

@@ -65,8 +65,13 @@ async def test_other_packages_of_the_same_names_change_nothing(desk: Desk, tmp_p
     with anyio.fail_after(60):
         async with Client(launch(desk, PYTHONPATH=str(tmp_path / "theirs"))) as client:
             status = await client.call_tool("context_status", {"session": SESSION_ID})
+            # An expression is searched for in a process of its own, which finds its packages by itself.
+            hits = await client.call_tool(
+                "search_session", {"session": SESSION_ID, "text": "marmalade1.", "regex": True}
+            )
 
     assert not status.is_error
+    assert not hits.is_error
 
 
 def test_it_ends_with_its_input_and_prints_nothing_but_messages(desk: Desk) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.redact.rules import Format
-from core.redact.text import find, redact, redact_value
+from core.redact.text import redact, redact_value, secrets_in
 
 PEM = "-----BEGIN RSA PRIVATE KEY-----"
 PEM_END = "-----END RSA PRIVATE KEY-----"
@@ -42,9 +42,10 @@ def token(prefix: str, size: int) -> str:
     ],
 )
 def test_a_token_is_known_by_the_prefix_that_its_issuer_gave_it(kind: str, secret: str) -> None:
-    text, hits = redact(f"use '{secret}', please")
+    text = f"use '{secret}', please"
+    hits = secrets_in(text)
 
-    assert text == f"use '[REDACTED:{kind}]', please"
+    assert redact(text) == f"use '[REDACTED:{kind}]', please"
     assert [h.kind for h in hits] == [kind]
     assert secret not in hits[0].masked
     assert hits[0].masked.endswith(f"… ({len(secret)} characters)")
@@ -81,7 +82,7 @@ def test_a_token_is_known_by_the_prefix_that_its_issuer_gave_it(kind: str, secre
     ],
 )
 def test_a_value_is_known_by_its_label_or_its_place_and_the_label_stays(before: str, after: str) -> None:
-    assert redact(before)[0] == after
+    assert redact(before) == after
 
 
 @pytest.mark.parametrize(
@@ -126,11 +127,12 @@ def test_a_value_is_known_by_its_label_or_its_place_and_the_label_stays(before: 
     ],
 )
 def test_what_only_looks_like_a_secret_stays(text: str) -> None:
-    assert redact(text) == (text, [])
+    assert secrets_in(text) == []
+    assert redact(text) == text
 
 
 def test_a_private_key_goes_with_its_first_and_last_line() -> None:
-    assert redact(f"a\n{PEM}\nProc-Type: 4,ENCRYPTED\n\n{DATA}\n{DATA}==\n{PEM_END}\nb")[0] == (
+    assert redact(f"a\n{PEM}\nProc-Type: 4,ENCRYPTED\n\n{DATA}\n{DATA}==\n{PEM_END}\nb") == (
         "a\n[REDACTED:private-key]\nb"
     )
 
@@ -138,54 +140,54 @@ def test_a_private_key_goes_with_its_first_and_last_line() -> None:
 def test_a_private_key_is_found_in_numbered_lines_and_within_a_string() -> None:
     numbered = f"     1→{PEM}\n     2→{DATA}\n     3→{PEM_END}\n"
 
-    assert redact(numbered)[0] == "     1→[REDACTED:private-key]\n"
-    assert redact(f'"{PEM}\\n{DATA}\\n{PEM_END}\\n"')[0] == '"[REDACTED:private-key]\\n"'
+    assert redact(numbered) == "     1→[REDACTED:private-key]\n"
+    assert redact(f'"{PEM}\\n{DATA}\\n{PEM_END}\\n"') == '"[REDACTED:private-key]\\n"'
 
 
 def test_a_private_key_that_was_cut_off_goes_as_far_as_its_lines() -> None:
-    assert redact(f"{PEM}\n{DATA}\n{DATA}\n[cut]")[0] == "[REDACTED:private-key]\n[cut]"
+    assert redact(f"{PEM}\n{DATA}\n{DATA}\n[cut]") == "[REDACTED:private-key]\n[cut]"
 
 
 def test_a_private_key_of_more_lines_than_any_has_is_cut_there() -> None:
-    text, hits = redact(f"{PEM}\n" + f"{DATA}\n" * 2_500)
+    text = f"{PEM}\n" + f"{DATA}\n" * 2_500
 
-    assert text.startswith("[REDACTED:private-key]\nMII")
-    assert len(hits) == 1
+    assert redact(text).startswith("[REDACTED:private-key]\nMII")
+    assert len(secrets_in(text)) == 1
 
 
 def test_a_web_token_is_found_whole() -> None:
     jwt = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
 
-    assert redact(f"cookie={jwt};")[0] == "cookie=[REDACTED:jwt];"
-    assert redact(f"x\\n{jwt}")[0] == "x\\n[REDACTED:jwt]"
-    assert redact(f"x{jwt}")[1] == []
+    assert redact(f"cookie={jwt};") == "cookie=[REDACTED:jwt];"
+    assert redact(f"x\\n{jwt}") == "x\\n[REDACTED:jwt]"
+    assert secrets_in(f"x{jwt}") == []
 
 
 def test_a_token_is_found_behind_an_escaped_line_end() -> None:
     secret = token("ghp_", 36)
 
-    assert redact(f"a\\n{secret}\\n")[0] == "a\\n[REDACTED:github-token]\\n"
+    assert redact(f"a\\n{secret}\\n") == "a\\n[REDACTED:github-token]\\n"
 
 
 def test_a_token_is_found_behind_a_word_and_a_hyphen() -> None:
     secret = token("ghp_", 36)
 
-    assert redact(f"ci-{secret}.{secret}")[0] == "ci-[REDACTED:github-token].[REDACTED:github-token]"
+    assert redact(f"ci-{secret}.{secret}") == "ci-[REDACTED:github-token].[REDACTED:github-token]"
 
 
 def test_overlapping_finds_are_one_mark_of_the_more_exact_kind() -> None:
     secret = token("sk-ant-", 40)
 
-    text, hits = redact(f"Authorization: Bearer {secret}~more and API_KEY={secret}")
+    text = f"Authorization: Bearer {secret}~more and API_KEY={secret}"
 
-    assert text == "Authorization: Bearer [REDACTED:anthropic-key] and API_KEY=[REDACTED:anthropic-key]"
-    assert [h.shown for h in hits] == ["sk-ant-", "sk-ant-"]
+    assert redact(text) == "Authorization: Bearer [REDACTED:anthropic-key] and API_KEY=[REDACTED:anthropic-key]"
+    assert [h.shown for h in secrets_in(text)] == ["sk-ant-", "sk-ant-"]
 
 
 def test_the_places_of_hits_are_those_in_the_old_text() -> None:
     text = "a PASSWORD=hunter22 b TOKEN=q8Zr2Lm5Xw7Kp1Vn c"
 
-    assert [text[h.start : h.end] for h in redact(text)[1]] == ["hunter22", "q8Zr2Lm5Xw7Kp1Vn"]
+    assert [text[h.start : h.end] for h in secrets_in(text)] == ["hunter22", "q8Zr2Lm5Xw7Kp1Vn"]
 
 
 def test_a_field_is_known_by_its_name_alone() -> None:
@@ -209,9 +211,9 @@ PIECES = st.sampled_from(
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=20).map("".join))
 def test_redacting_twice_changes_nothing_and_only_marks_are_put_in(text: str) -> None:
-    once, hits = redact(text)
+    once, hits = redact(text), secrets_in(text)
 
-    assert redact(once) == (once, [])
+    assert (redact(once), secrets_in(once)) == (once, [])
     assert all(a.end <= b.start for a, b in pairwise(hits))
     kept = "".join(
         text[a:b] for a, b in zip([0, *(h.end for h in hits)], [*(h.start for h in hits), None], strict=True)
@@ -237,7 +239,7 @@ def test_work_grows_with_the_text_and_not_faster(piece: str) -> None:
 
         sys.setprofile(note)
         try:
-            find(text)
+            secrets_in(text)
         finally:
             sys.setprofile(None)
         return count
@@ -263,7 +265,7 @@ def test_no_part_of_a_text_is_looked_at_again_and_again_for_a_format(
 
     monkeypatch.setattr(Format, "end", counted)
     text = piece * 1_000
-    find(text)
+    secrets_in(text)
 
     assert len(text) // 2 < looked_at < 4 * len(text)
 
@@ -271,4 +273,4 @@ def test_no_part_of_a_text_is_looked_at_again_and_again_for_a_format(
 def test_a_token_behind_names_that_look_like_its_beginning_is_found() -> None:
     name = "sk-ant-" * 4
     for secret in (token("sk-ant-", 40), token("glpat-", 20)):
-        assert redact(f"{name} {secret}, {name}.{secret}")[0].count("[REDACTED:") == 2
+        assert redact(f"{name} {secret}, {name}.{secret}").count("[REDACTED:") == 2

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError, WriteFailed, WrongFormat
 from core.model import JSON, Block, Message
-from core.redact.text import find
+from core.redact.text import secrets_in
 from core.redact.values import redact_messages
 from core.service import redact as redact_module
 from core.service.history import output, search
@@ -392,7 +392,7 @@ def test_a_copy_says_what_its_source_says_without_secrets_and_late_thinking(
         if result.changed:
             copy = Path(result.output)
             assert _said(messages(copy)) == _said(redact_messages(messages(path)))
-            assert not any(find(p.read_text()) for p in path.parent.rglob("*") if p.is_file() and p != path)
+            assert not any(secrets_in(p.read_text()) for p in path.parent.rglob("*") if p.is_file() and p != path)
             assert redacted(copy).changed is False
 
 

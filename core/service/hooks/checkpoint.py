@@ -29,7 +29,7 @@ def put(transcript: Path, summary: str) -> None:
     path = _path(transcript)
     make_private(path.parent)
     path.unlink(missing_ok=True)
-    write_new(path, [utf8(redact(summary[:MOST_CHARS])[0])])
+    write_new(path, [utf8(redact(summary[:MOST_CHARS]))])
 
 
 def take(transcript: Path) -> str:

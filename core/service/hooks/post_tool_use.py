@@ -80,7 +80,7 @@ def _stored(use: ToolUse, text: str, limits: Limits) -> str:
 
     if named_by(use.tool_name, EXEMPT):
         return ""
-    store, plain = Store.beside(use.transcript), redact(text)[0]
+    store, plain = Store.beside(use.transcript), redact(text)
     blob = blob_of(use.tool_use_id, plain)
     shown = stand_in(use.tool_name, len(text), plain, blob, str(store.folder), limits.preview_bytes)
     if len(shown) >= len(text):

@@ -17,4 +17,4 @@ def pre_compact(raw: bytes) -> str:
     """The last request, constraints, open tasks and so on, as instructions; "" where there are none."""
     given = decoded(raw, Given)
     lines = ledger_lines(needs(Source(SummaryRequest(active(given.transcript)))))
-    return redact("\n".join([_HEAD, *lines]))[0] if lines else ""
+    return redact("\n".join([_HEAD, *lines])) if lines else ""

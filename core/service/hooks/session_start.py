@@ -53,7 +53,7 @@ def _lost(given: SessionStart) -> str:
         case _:
             return ""
     lines = ledger_lines(missing)
-    return redact("\n".join([_HEAD, *lines]))[0] if lines else ""
+    return redact("\n".join([_HEAD, *lines])) if lines else ""
 
 
 def _cold(given: SessionStart) -> str:
