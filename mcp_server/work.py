@@ -7,8 +7,9 @@ from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import anyio.to_process
 
-from core.errors import CompactionError
+from core.errors import CompactionError, WrongPattern
 from mcp_server.answers import told
 from mcp_server.config import Ctx
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 BEAT_S = 2.0
 """How often progress is reported: hosts end calls that stay silent for minutes, and show nothing newer than this."""
+
+PATTERN_S = 20.0
+"""How long a search by an expression may take: all of the largest sessions is read in less."""
 
 T = TypeVar("T")
 
@@ -40,6 +44,28 @@ async def in_thread(ctx: Ctx, label: str, function: Callable[[], T], stop: Event
         if failure:
             raise failure[0]
     return outcome[0]
+
+
+async def in_process(ctx: Ctx, label: str, function: Callable[..., T], *args: object) -> T:
+    """What the function returns that is run in a process of its own; it is ended when it takes too long.
+
+    For regular expressions: some take for ever, cannot be interrupted, and hold up every thread.
+    """
+    async with anyio.create_task_group() as group:
+        group.start_soon(_beat, ctx, label, Event())
+        failure: Exception | None = None
+        try:
+            with anyio.fail_after(PATTERN_S):
+                result = await anyio.to_process.run_sync(function, *args, cancellable=True)
+        except TimeoutError:
+            failure = WrongPattern("the expression takes too long on this session", "take a simpler one")
+        except Exception as error:  # noqa: BLE001 (raised again outside of the group, which would wrap it)
+            failure = error
+        group.cancel_scope.cancel()
+    with told():
+        if failure:
+            raise failure
+    return result
 
 
 async def _beat(ctx: Ctx, label: str, stop: Event) -> None:

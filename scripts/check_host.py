@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT))
 from core.testing import Transcript  # noqa: E402
 
 SESSION = "5c8e2f10-6d3b-4f7a-8e21-9b1c0d2e3f40"
+START_S = 10
 SUMMARY = "The parsers 0 to 11 were read and are fixed; the words marmalade0 to marmalade11 stay. Next: measure again."
 OUTPUT = f"toolu_{SESSION[:8]}_0003"
 
@@ -114,7 +115,8 @@ def check(shared: Path, client: str, folder: Path) -> Iterator[str]:
     server = {"command": sys.executable, "args": [str(ROOT / "foldmark.py"), "serve"]}
     (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"foldmark": server}}), encoding="utf-8")
     names = sorted({f"mcp__foldmark__{c.tool}" for c in CALLS if c.tool[0].islower()} | {"ReadMcpResourceTool"})
-    load = [{"tools": [{"name": "ToolSearch", "input": {"query": f"select:{','.join(names)}"}}]}]
+    # The client asks its model before all servers have started; the first answer comes when this one has.
+    load = [{"tools": [{"name": "ToolSearch", "input": {"query": f"select:{','.join(names)}"}}], "delay": START_S}]
     steps = [*load, *(call.step for call in CALLS), {"text": "OK-REPLY"}]
     (folder / "steps.json").write_text(json.dumps(steps), encoding="utf-8")
     asked = ["--arg=--mcp-config", f"--arg={folder / 'mcp.json'}", "--steps", str(folder / "steps.json")]

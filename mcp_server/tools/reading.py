@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult
 from pydantic import Field
@@ -14,13 +15,14 @@ from core.service.pages import OutputPage, page_of
 from core.service.session import opened
 from core.service.sessions import SessionList
 from core.service.sessions import list_sessions as listed
+from core.transcript.projects import SessionFile
 from mcp_server.answers import data_answer, text_answer
 from mcp_server.app import VIEW_META
 from mcp_server.config import Ctx, config_of
 from mcp_server.sessions import SessionName, session_file_of
 from mcp_server.tools.base import LOADED, READS, tool
 from mcp_server.words import context_words, page_words, search_words, sessions_words
-from mcp_server.work import in_thread
+from mcp_server.work import in_process, in_thread
 
 PAGE_CHARS = 8_000
 """Of a text, when nothing else is asked for: what every host passes on whole."""
@@ -57,12 +59,10 @@ async def search_session(
 ) -> Annotated[CallToolResult, SearchResult]:
     """Search all that a session ever held, also what was compacted, snipped or stored, line by line."""
     file = await session_file_of(session, ctx)
-
-    def find() -> SearchResult:
-        with opened(file, whole=True) as found:
-            return search(found, text, regex, limit)
-
-    hits = await in_thread(ctx, "searching", find)
+    if regex:
+        hits = await in_process(ctx, "searching", _searched, file, text, regex, limit)
+    else:
+        hits = await in_thread(ctx, "searching", lambda: _searched(file, text, regex, limit))
     return data_answer(hits, search_words(hits))
 
 
@@ -80,12 +80,12 @@ async def read_persisted_output(
 ) -> CallToolResult:
     """Read a tool result or message by its id, also one that was stored, snipped, cleared or compacted."""
     file = await session_file_of(session, ctx)
-
-    def read() -> OutputPage:
-        with opened(file, whole=True) as found:
-            return page_of(output(found, id, (from_line, to_line or _LINES), search), offset, max_chars)
-
-    return text_answer(page_words(await in_thread(ctx, "reading", read)))
+    lines = (from_line, to_line or _LINES)
+    if search:
+        page = await in_process(ctx, "reading", _page, file, id, lines, search, offset, max_chars)
+    else:
+        page = await in_thread(ctx, "reading", lambda: _page(file, id, lines, search, offset, max_chars))
+    return text_answer(page_words(page))
 
 
 async def list_sessions(
@@ -95,9 +95,21 @@ async def list_sessions(
 ) -> Annotated[CallToolResult, SessionList]:
     """List the sessions on this machine, newest first."""
     config = config_of(ctx)
+    if "\0" in folder:
+        raise ToolError("a folder has no NUL in its name")
     where = config.folder / folder if folder else None
     found = await in_thread(ctx, "listing", lambda: listed(config.settings.claude_dir, where, limit))
     return data_answer(found, sessions_words(found))
+
+
+def _searched(file: SessionFile, text: str, regex: bool, limit: int) -> SearchResult:
+    with opened(file, whole=True) as found:
+        return search(found, text, regex, limit)
+
+
+def _page(file: SessionFile, ident: str, lines: tuple[int, int], grep: str, offset: int, max_chars: int) -> OutputPage:
+    with opened(file, whole=True) as found:
+        return page_of(output(found, ident, lines, grep), offset, max_chars)
 
 
 def tools() -> list[Tool]:

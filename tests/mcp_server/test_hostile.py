@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from core.testing import SESSION_ID, Transcript
+from mcp_server import work
 from tests.mcp_server.desk import Desk, text_of
 from tests.mcp_server.test_writing import state_of
 
@@ -89,6 +90,31 @@ async def test_ten_megabytes_are_refused_wherever_they_stand(
             assert len(text_of(answer)) < 1_000
 
     assert state_of(desk.config.folder) == before
+
+
+async def test_an_expression_that_takes_for_ever_is_ended(
+    desk: Desk, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "PATTERN_S", 3.0)
+    Transcript().prompt("a" * 60 + "!").answer("x").write(desk.session)
+    asked = {"session": SESSION_ID}
+    async with desk.client(mode) as client:
+        found = await client.call_tool("search_session", {**asked, "text": "(a+)+$", "regex": True})
+        first = await client.call_tool("search_session", {**asked, "text": "a+!", "regex": True})
+        assert first.structured_content is not None
+        ident = first.structured_content["hits"][0]["id"]
+        lines = await client.call_tool("read_persisted_output", {**asked, "id": ident, "search": "(a+)+$"})
+
+    for answer in (found, lines):
+        assert answer.is_error
+        assert "take a simpler one" in text_of(answer)
+
+
+async def test_no_folder_is_read_that_has_a_strange_name(desk: Desk) -> None:
+    async with desk.client() as client:
+        for folder in ("\0", "/", "..", "/etc", "x" * 4_000):
+            answer = await client.call_tool("list_sessions", {"folder": folder})
+            assert answer.is_error or answer.structured_content == {"sessions": [], "more": False}
 
 
 async def test_logs_hold_nothing_of_a_conversation(desk: Desk, mode: str, caplog: pytest.LogCaptureFixture) -> None:
