@@ -19,6 +19,7 @@ from core.stages.base import Plan, Scene
 from core.stages.collapse import Collapse
 from core.stages.media import Media, MediaSettings, Pick
 from core.summarizers.extractive import Extractive
+from core.transcript.blob import json_bytes
 from core.turn.events import Climbed, Compacted, Limited, Recovered, Rung, Stripped
 from core.turn.peel import clip, peel
 from core.turn.work import Work
@@ -45,6 +46,7 @@ UNKNOWN_SHARES: Mapping[Rung, float] = {"clip": 0.2, "drain": 0.2, "peel": 0.2, 
 """How much goes where the API names no figures."""
 SUMMARY_KEEP_SHARE = 0.1
 """Of what the API takes: what the last step keeps word for word."""
+_DATA = re.compile(rb'"data":"([^"]*)"')
 _PLACE = re.compile(r"messages\.(\d+)\.content\.(\d+)")
 _BYTES = re.compile(r"(\d+) bytes > (\d+) bytes")
 _PIXELS = re.compile(r"max(?:imum)? (?:allowed )?size[^\d]{0,60}(\d+)")
@@ -111,8 +113,8 @@ class Ladder:
         return changed
 
     def recovered(self) -> Recovered | None:
-        """What to record once the request went through; None where nothing was in the way."""
-        if self.error is None:
+        """What to record once the request went through; None where nothing had to be done for it."""
+        if self.error is None or not self.climbed:
             return None
         asked, limit = self.error.asked_tokens, self.error.limit_tokens
         removed = tuple(dict.fromkeys(self.removed))
@@ -120,11 +122,16 @@ class Ladder:
 
     def _rungs(self, error: ApiError) -> tuple[Rung, ...]:
         rungs = RUNGS.get(error.kind, ())
-        if error.kind == "too-long" and error.asked_tokens is None:
-            rungs = (*rungs, *MEDIA_RUNGS)  # the body may be too large in bytes
+        if error.kind == "too-long" and error.asked_tokens is None and self._is_mostly_media():
+            rungs = (*MEDIA_RUNGS, *rungs)  # the body is too large in bytes, not in tokens
         if not self.work.settings.compaction:
             return tuple(r for r in rungs if r not in SIZE_RUNGS)
         return rungs
+
+    def _is_mostly_media(self) -> bool:
+        """Whether images and documents make more than half of the body."""
+        body = json_bytes(self.work.body())
+        return 2 * sum(map(len, _DATA.findall(body))) > len(body)
 
     def _taken(self, rung: Rung, error: ApiError, goal: _Goal) -> bool:
         """Takes one step; whether that changed the request."""

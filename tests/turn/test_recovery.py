@@ -230,6 +230,18 @@ def test_the_last_pass_takes_all_images_and_then_the_error_is_shown(tmp_path: Pa
     assert [images_in(b) for b in fake.bodies] == [3, 1, 0]
 
 
+@pytest.mark.parametrize(("pictures_bytes", "first"), [(90_000, "media-old"), (900, "peel")])
+def test_a_body_of_too_many_bytes_loses_what_most_of_them_are(pictures_bytes: int, first: str, tmp_path: Path) -> None:
+    made = long_history(8)
+    for number in range(3):
+        made.prompt(f"See {number}.", image(bytes([number]) * pictures_bytes)).answer("Seen.")
+    fake = Fake(failures=[ApiError("too-long", "Request exceeds the maximum size")])
+
+    (event,) = reactive(tmp_path, fake, made).turn("Go on.").recovered
+
+    assert event.rungs == (first,)
+
+
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
@@ -355,7 +367,9 @@ def test_where_nothing_can_go_the_cut_answer_is_the_answer(tmp_path: Path) -> No
     cut = Reply(({"type": "text", "text": "Half an"},), "model_context_window_exceeded", Usage(59_000, 0, 0, 900))
     fake = Fake(lambda _fake, _body: cut, window_tokens=60_000)
 
-    assert reactive(tmp_path, fake, History()).turn("Hi.").reply.text == "Half an"
+    result = reactive(tmp_path, fake, History()).turn("Hi.")
+
+    assert (result.reply.text, result.recovered) == ("Half an", ())
 
 
 def test_in_a_loop_that_holds_thinking_all_is_summarised_and_the_request_stays_word_for_word(tmp_path: Path) -> None:
