@@ -6,7 +6,7 @@ response.  All formats are read into it; stages, summarisers and token counts wo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -85,6 +85,17 @@ def block_text(block: Block) -> str:
 def is_media(item: JSON) -> bool:
     """Whether a content block is an image or a document."""
     return isinstance(item, dict) and item.get("type") in ("image", "document")
+
+
+def is_thinking(item: JSON) -> bool:
+    """Whether a content block is thinking, readable or not."""
+    return isinstance(item, dict) and item.get("type") in ("thinking", "redacted_thinking")
+
+
+def without_thinking(message: Message) -> Message:
+    """The message without its thinking, which is bound to what stood before it; itself if it holds none."""
+    kept = tuple(b for b in message.content if not is_thinking(b))
+    return message if len(kept) == len(message.content) else replace(message, content=kept)
 
 
 def call_id(block: Block) -> str:

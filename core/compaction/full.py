@@ -14,7 +14,7 @@ from core.compaction.restore_state import restored_state
 from core.compaction.state import NO_STATE, State
 from core.compaction.verify import Limits, Verification, verified
 from core.errors import NothingToCompact, SummaryRejected
-from core.model import Message, block_text
+from core.model import Message, block_text, without_thinking
 from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.summarizers.base import Summarizer, Summary, SummaryRequest, growth_chars
@@ -28,7 +28,6 @@ Measure = Callable[[Sequence[Message]], list[int]]
 MIN_GAIN = 0.1
 """A compaction that frees less than this share of the messages' tokens costs more (the cache is written anew) than
 it is worth."""
-_THINKING = ("thinking", "redacted_thinking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +164,7 @@ def assembled(
 def measured(draft: Plan, sizes_tokens: Sequence[int], overhead_tokens: int, measure: Measure) -> Plan:
     """The plan with its sizes; `sizes_tokens` are those of all messages: the head, what goes, what is kept."""
     texts = [text_message("summary", draft.summary.text), *(text_message("meta", r.text) for r in draft.restored)]
-    tail = _without_thinking(draft.kept, sizes_tokens[len(sizes_tokens) - len(draft.kept) :], measure)
+    tail = _kept_tokens(draft.kept, sizes_tokens[len(sizes_tokens) - len(draft.kept) :], measure)
     sizes = (*sizes_tokens[: len(draft.head)], *measure(texts), *tail)
     before, after = overhead_tokens + sum(sizes_tokens), overhead_tokens + sum(sizes)
     return replace(draft, sizes_tokens=sizes, tokens_before=before, tokens_after=after)
@@ -179,9 +178,9 @@ def gain_missing(planned: Plan, least_share: float = MIN_GAIN) -> str:
     return f"only {max(0, freed)} of {before} tokens would be freed" if freed < least else ""
 
 
-def _without_thinking(kept: Sequence[Message], sizes_tokens: Sequence[int], measure: Measure) -> list[int]:
+def _kept_tokens(kept: Sequence[Message], sizes_tokens: Sequence[int], measure: Measure) -> list[int]:
     """Tokens of the messages that stay: thinking is bound to the messages before it, and goes with them."""
-    bare = [replace(m, content=tuple(b for b in m.content if b.get("type") not in _THINKING)) for m in kept]
+    bare = [without_thinking(m) for m in kept]
     rest = zip(kept, bare, sizes_tokens, measure(bare), strict=True)
     return [size if len(new.content) == len(old.content) else min(size, estimate) for old, new, size, estimate in rest]
 

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace as replace_fields
 
-from core.model import JSON, Block, Message, call_id, is_media, tool_results
+from core.model import JSON, Block, Message, call_id, is_media, tool_results, without_thinking
 from core.transcript.blob import media_blob
 
 Request: TypeAlias = int | None
@@ -266,7 +266,7 @@ def project(messages: Sequence[Message], state: State) -> Projected:
             changed_from = len(out) if changed_from is None else changed_from
             bound = max(bound, _bound([owner.at_request] if owner else _decided(message, replaced, state.media)))
         is_bound = responses < bound or any(away.covers(responses) for away in missed)
-        out.append(_without_thinking(new) if is_bound else new)
+        out.append(without_thinking(new) if is_bound and new.kind == "response" else new)
     return Projected(tuple(m for m in out if m.content), changed_from)
 
 
@@ -362,10 +362,3 @@ def _note_for(item: _Item, notes: Notes) -> _Item | Block:
 
 def _is_note(item: JSON, notes: Notes) -> bool:
     return isinstance(item, dict) and any(item.get("text") == note.text for note in notes.values())
-
-
-def _without_thinking(message: Message) -> Message:
-    if message.kind != "response":
-        return message
-    kept = tuple(b for b in message.content if b.get("type") not in ("thinking", "redacted_thinking"))
-    return message if len(kept) == len(message.content) else replace(message, content=kept)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.model import Message, call_id, tool_results, tool_uses
+from core.model import Message, call_id, is_thinking, tool_results, tool_uses
 
 
 def cut_points(messages: Sequence[Message]) -> list[int]:
@@ -59,6 +59,6 @@ def in_thinking_loop(messages: Sequence[Message]) -> bool:
     for message in reversed(messages[: last + 1]):
         if message.kind == "prompt":
             return False
-        if any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content):
+        if any(is_thinking(b) for b in message.content):
             return True
     return False

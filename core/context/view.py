@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from core.context.dialect import NEWEST, Dialect
-from core.model import JSON, Block, Kind, Message, Role, call_id, tool_results
+from core.model import JSON, Block, Kind, Message, Role, call_id, is_thinking, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.reader import Log
@@ -18,7 +18,6 @@ _COMMAND_MARKS = (
     "<command-name>", "<command-message>", "<local-command-stdout>", "<local-command-stderr>",
     "<local-command-caveat>", "<bash-input>", "<bash-stdout>",
 )  # fmt: skip
-_THINKING = ("thinking", "redacted_thinking")
 _META_MARKS = ("<system-reminder>", "<task-notification>", "[Request interrupted by user")
 _REMINDER = "<system-reminder>\n{}\n</system-reminder>"
 
@@ -210,7 +209,7 @@ def api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list
             merged[-1][1].extend(blocks)
         else:
             merged.append((role, list(blocks)))
-    if merged and merged[-1][0] == "assistant" and all(b.get("type") in _THINKING for b in merged[-1][1]):
+    if merged and merged[-1][0] == "assistant" and all(is_thinking(b) for b in merged[-1][1]):
         merged.pop()  # the API takes no response that ends in thinking
     return [{"role": role, "content": list[JSON](blocks)} for role, blocks in merged]
 

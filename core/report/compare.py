@@ -13,7 +13,7 @@ from core.facts.names import names_in
 from core.facts.scan import scan
 from core.facts.statements import units
 from core.facts.text import SCAN_CHARS, one_line, typed
-from core.model import Block, Message, block_text, call_id, tool_results, tool_uses
+from core.model import Block, Message, block_text, call_id, tool_results, tool_uses, without_thinking
 from core.redact.values import redact_messages
 from core.report.data import NameCoverage, PartLine, Place, PlaceCount, Said, Standing
 from core.transcript.outline import outline_blocks
@@ -188,8 +188,7 @@ def _paired(before: Sequence[Message], after: Sequence[Message]) -> Iterable[tup
 
 def _content(message: Message) -> bytes:
     """What a message says, thinking aside: that is bound to its place, and goes with any change before it."""
-    blocks: list[Block] = [b for b in message.content if b.get("type") not in ("thinking", "redacted_thinking")]
-    return msgspec.json.encode([message.role, blocks], order="deterministic")
+    return msgspec.json.encode([message.role, without_thinking(message).content], order="deterministic")
 
 
 def _text(message: Message) -> str:

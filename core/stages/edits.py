@@ -10,7 +10,7 @@ from msgspec.structs import replace as replace_fields
 
 from core.context.projection import Collapsed, Committed, Decision, MediaReplaced, Replaced, Snipped
 from core.errors import FoldmarkError
-from core.model import Message
+from core.model import Message, is_thinking
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.receipt import page_name
 from core.stages.verdict import Verdict
@@ -67,11 +67,8 @@ def editable_from(scene: Scene, view: Sequence[Message]) -> int:
     """The first message that may be changed: the one behind the last thinking of an unfinished tool loop, else 0."""
     if scene.may_edit:
         return 0
-    return 1 + max((i for i, m in enumerate(view) if m.kind == "response" and _holds_thinking(m)), default=len(view))
-
-
-def _holds_thinking(message: Message) -> bool:
-    return any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content)
+    holding = (i for i, m in enumerate(view) if m.kind == "response" and any(map(is_thinking, m.content)))
+    return 1 + max(holding, default=len(view))
 
 
 def plan_edits(

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 from core.context.projection import CacheEdited, Replaced
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.estimate import PRIOR
-from core.model import Block, Message
+from core.model import Block, Message, is_thinking
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.edits import editable_from
 from core.stages.results import ToolResult, named_by, tool_results_of
@@ -212,7 +212,7 @@ class Microcompact:
         message = look.messages[at]
         if self.settings.form != "content" or message.kind != "response":
             return look.tokens[at]
-        thinking = [b for b in message.content if b.get("type") in ("thinking", "redacted_thinking")]
+        thinking = [b for b in message.content if is_thinking(b)]
         return look.tokens[at] - (look.scene.block_tokens(thinking) if thinking else 0)
 
     def _eligible(self, look: _Look) -> list[_Candidate]:

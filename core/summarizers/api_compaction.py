@@ -15,7 +15,7 @@ from core.api.metered import billed_usage
 from core.context.tokens.models import Models, load
 from core.context.view import api_messages
 from core.errors import SummaryRejected
-from core.model import JSON, Message, tool_uses
+from core.model import JSON, Message, tool_uses, without_thinking
 from core.summarizers.answer import Written, read
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.compose import composed, redacted, text_chars
@@ -67,18 +67,12 @@ class ApiCompaction:
             "model": self._id,
             "max_tokens": self._room(request),
             "tools": _tools(messages),
-            "messages": list[JSON](api_messages([_without_thinking(m) for m in messages])),
+            "messages": list[JSON](api_messages([without_thinking(m) for m in messages])),
             "compaction": wanted,
         }
 
     def _room(self, request: SummaryRequest) -> int:
         return min(self._model.max_output_tokens, _ANSWER_TOKENS + text_chars(request) // 2)
-
-
-def _without_thinking(message: Message) -> Message:
-    """Thinking is bound to a system prompt and tools that are not sent here."""
-    kept = tuple(b for b in message.content if b.get("type") not in ("thinking", "redacted_thinking"))
-    return replace(message, content=kept)
 
 
 def _tools(messages: Sequence[Message]) -> list[JSON]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from core.errors import Damaged
-from core.model import JSON
+from core.model import JSON, is_thinking
 from core.redact.text import Hit, marked, secrets_in
 from core.redact.values import Place, redact_json
 from core.transcript.blob import json_bytes
@@ -136,12 +136,8 @@ def _without_thinking(row: dict[str, JSON], only: set[str | int] | None = None) 
     content = message.get("content") if isinstance(message, dict) else None
     if not isinstance(content, list) or not isinstance(message, dict):
         return row
-    kept = [b for at, b in enumerate(content) if not (_is_thinking(b) and (only is None or at in only))]
+    kept = [b for at, b in enumerate(content) if not (is_thinking(b) and (only is None or at in only))]
     return row if len(kept) == len(content) else {**row, "message": {**message, "content": list[JSON](kept)}}
-
-
-def _is_thinking(block: JSON) -> bool:
-    return isinstance(block, dict) and block.get("type") in ("thinking", "redacted_thinking")
 
 
 def _is_empty(row: dict[str, JSON]) -> bool:

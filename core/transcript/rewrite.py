@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.model import JSON, Block, Message, Usage, call_id
+from core.model import JSON, Block, Message, Usage, call_id, is_thinking
 from core.transcript.entries import Entry
 from core.transcript.note import KEY
 from core.transcript.reader import Log
@@ -119,7 +119,7 @@ class Rewriter:
         return {k: v for k, v in new.items() if k not in _VERSION_SPECIFIC}
 
     def _stays(self, block: Block) -> bool:
-        if block.get("type") in ("thinking", "redacted_thinking"):
+        if is_thinking(block):
             return False
         if block.get("type") == "tool_use":
             call = call_id(block)

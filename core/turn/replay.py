@@ -17,7 +17,7 @@ from core.context.projection import Projected, State, project
 from core.context.tokens.cost import CacheLife, request_cost
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.models import Model, Prices
-from core.model import Block, Message, Usage, call_id, tool_results
+from core.model import Block, Message, Usage, call_id, tool_results, without_thinking
 from core.stages.base import Scene, Stage
 from core.stages.verdict import AFTER_COMPACTION_TOKENS, LIFE, REREAD_TOKENS, SUMMARY_TOKENS, time_of
 from core.transcript.outline import outline_blocks
@@ -40,7 +40,7 @@ class History:
 
     def without_thinking(self) -> History:
         """The same where thinking is not sent again: the API drops old thinking of older models."""
-        return replace(self, messages=tuple(m for m in map(_without_thinking, self.messages) if m.content))
+        return replace(self, messages=tuple(m for m in map(without_thinking, self.messages) if m.content))
 
     def repeated(self, times: int) -> History:
         """The same work done several times in one session."""
@@ -277,11 +277,6 @@ def priced(model: Model) -> Model:
     """The model with prices, where the table has none."""
     known = model.prices and model.prices[0].input
     return model if known else msgspec.structs.replace(model, prices=(UNKNOWN_PRICES,))
-
-
-def _without_thinking(message: Message) -> Message:
-    kept = tuple(b for b in message.content if b.get("type") not in ("thinking", "redacted_thinking"))
-    return replace(message, content=kept)
 
 
 def _copies(messages: Sequence[Message], number: int) -> Iterator[Message]:

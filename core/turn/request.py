@@ -15,7 +15,7 @@ from core.context.projection import CacheEdited, State
 from core.context.tokens.cost import CacheLife
 from core.context.view import api_messages
 from core.errors import InputError
-from core.model import JSON, Block, Message, call_id, tool_results, tool_uses
+from core.model import JSON, Block, Message, call_id, is_thinking, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.microcompact import Form
 from core.stages.results import tool_results_of
@@ -24,7 +24,6 @@ from core.stages.verdict import LIFE, time_of
 MAX_TOKENS = 20_000
 """What a request leaves room for: the levels of a window count on it, and calls without streaming end near 21,000."""
 BEGINNING_GONE = "[The beginning of this conversation is not there any more.]"
-_NO_MARK = ("thinking", "redacted_thinking", "cache_edits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,10 +176,14 @@ def _marked_messages(messages: Sequence[dict[str, JSON]], life: CacheLife | None
     return out
 
 
+def _takes_mark(block: JSON) -> bool:
+    return isinstance(block, dict) and block.get("type") != "cache_edits" and not is_thinking(block)
+
+
 def _marked_message(message: dict[str, JSON], life: CacheLife) -> dict[str, JSON]:
     content = message["content"]
     assert isinstance(content, list)  # api_messages makes no others
-    markable = [i for i, b in enumerate(content) if isinstance(b, dict) and b.get("type") not in _NO_MARK]
+    markable = [i for i, b in enumerate(content) if _takes_mark(b)]
     blocks: list[JSON] = [
         _mark(b, life) if isinstance(b, dict) and [i] == markable[-1:] else b for i, b in enumerate(content)
     ]
@@ -215,7 +218,7 @@ def _thinking_to_keep(messages: Sequence[Message], now: datetime | None, life: t
             continue
         if time and sent and sent - time > life:
             return since_pause + 1
-        since_pause += any(b.get("type") in ("thinking", "redacted_thinking") for b in message.content)
+        since_pause += any(is_thinking(b) for b in message.content)
         sent, open_end = time, True
     return None
 

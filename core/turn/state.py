@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace as replace_fields
 
 from core.api.metered import added
 from core.context.projection import Collapsed, Snipped, State, fold
-from core.model import Message, Usage, call_id, tool_results
+from core.model import Message, Usage, call_id, tool_results, without_thinking
 from core.turn.autocompact import AutoState
 from core.turn.events import (
     Acted,
@@ -103,7 +103,9 @@ class Draft:
                 self._compact(event)
             case Stripped(uuids=uuids):
                 gone = frozenset(uuids)
-                self._messages = [m for m in (_bare(m) if m.uuid in gone else m for m in self._messages) if m.content]
+                self._messages = [
+                    m for m in (without_thinking(m) if m.uuid in gone else m for m in self._messages) if m.content
+                ]
             case Limited(max_tokens=most):
                 self._max_tokens = most
             case Climbed(rung=rung):
@@ -178,12 +180,6 @@ def fold_events(events: Iterable[Event]) -> TurnState:
     return draft.state()
 
 
-def _bare(message: Message) -> Message:
-    """The message without thinking, which is bound to a history that is gone."""
-    kept = tuple(b for b in message.content if b.get("type") not in ("thinking", "redacted_thinking"))
-    return message if len(kept) == len(message.content) else replace(message, content=kept)
-
-
 def _laid_out(layout: Sequence[str | Row], messages: Sequence[Message], decisions: State) -> Iterable[Message]:
     """The messages of a layout; a snip or a span brings along all that it stands for."""
     by_uuid = {m.uuid: m for m in messages}
@@ -194,7 +190,7 @@ def _laid_out(layout: Sequence[str | Row], messages: Sequence[Message], decision
             yield item.message()
             continue
         uuids = (item,) if item in by_uuid else parts.get(item, ())
-        yield from (bare for u in uuids if u in by_uuid and (bare := _bare(by_uuid[u])).content)
+        yield from (bare for u in uuids if u in by_uuid and (bare := without_thinking(by_uuid[u])).content)
 
 
 def _left(state: State, messages: Sequence[Message], there: frozenset[str]) -> State:

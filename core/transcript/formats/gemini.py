@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from core.model import JSON, Block, Kind, Message, Usage
+from core.model import JSON, Block, Kind, Message, Usage, is_thinking
 from core.transcript.formats.blocks import (
     Messages,
     call_block,
@@ -104,7 +104,7 @@ def _answer(source: dict[str, JSON]) -> list[Block]:
     blocks = [b for part in _parts(source.get("content")) if (b := _block(part)) and b.get("text") != ""]
     calls = mappings(source.get("toolCalls"))
     inside = [b for b in blocks if b["type"] == "tool_use"]
-    if not inside and not any(b["type"] in ("thinking", "redacted_thinking") for b in blocks):
+    if not inside and not any(is_thinking(b) for b in blocks):
         thoughts = [_thought(t) for t in mappings(source.get("thoughts"))]
         blocks = [*thoughts, *blocks, *(_call(c) for c in calls)]
     else:

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from core.model import JSON, Block, Kind, Message, block_text
+from core.model import JSON, Block, Kind, Message, block_text, is_thinking
 from core.transcript.formats.blocks import mapping, mappings, string
 from core.transcript.formats.damage import without_surrogates
 
@@ -43,7 +43,7 @@ def _block(block: Block) -> str:
     kind = string(block.get("type"))
     if kind == "text":
         return block_text(block).strip()
-    if kind in ("thinking", "redacted_thinking"):
+    if is_thinking(block):
         text = block_text(block)
         return f"Thinking:\n\n{_fenced(text)}" if text else "*Thinking that cannot be read.*"
     if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
