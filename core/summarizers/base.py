@@ -8,19 +8,22 @@ from typing import Protocol
 
 from core.model import JSON, Block, Message, Usage
 
-DEFAULT_BUDGET_CHARS = 24_000
-"""About 6,000 tokens: with a tail of 20,000 it leaves 14 % of a context of 180,000.  On real sessions 12,000 tokens
-held at most 3 points more of the paths that were needed next than 6,000 did."""
 _CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
-_GROWTH = 1.25
-_GROWTH_FLOOR_CHARS = 12_000
-"""An update may be a quarter longer than what it updates, but a summary of up to 3,000 tokens is always allowed."""
 
 
 def room_chars(tokens: int) -> int:
     """The characters of a summary that has room for so many tokens."""
     return tokens * _CHARS_PER_TOKEN
+
+
+DEFAULT_TOKENS = 8_000
+DEFAULT_BUDGET_CHARS = room_chars(DEFAULT_TOKENS)
+"""With a tail of 20,000 tokens that leaves 16 % of a context of 180,000.  On real sessions twice the characters held at
+most 3 points more of the paths that were needed next."""
+_GROWTH = 1.25
+_GROWTH_FLOOR_CHARS = room_chars(4_000)
+"""An update may be a quarter longer than what it updates, but a summary of half the default is always allowed."""
 
 
 def room_tokens(text: str) -> int:
