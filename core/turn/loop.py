@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import msgspec
 
 from core.api.endpoint import ApiError, Endpoint, Reply
-from core.attachments.base import Attachment, to_message
-from core.attachments.context_efficiency import ContextEfficiency
+from core.attachments import decode, scan
+from core.attachments.base import World, to_message
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State as WindowState
 from core.context.tokens.words import tokens as short
@@ -33,8 +33,8 @@ from core.turn.work import MemoryPlan, Work
 
 Tools = Callable[[Sequence[Block]], Sequence[Block]]
 """Runs the calls of a response, and gives a `tool_result` block for each."""
-Scan = Callable[[TurnState, str], Sequence[Attachment]]
-"""What changed since the last scan; the text is the proposal to snip that is due, "" for none."""
+WorldNow = Callable[[TurnState], World]
+"""The state of things that attachments tell changes of."""
 WINDOW_STOP = "model_context_window_exceeded"
 """The stop reason of an answer that ends because the window is full."""
 
@@ -62,7 +62,7 @@ class Conversation:
     summarizer: Summarizer = field(default_factory=Extractive)
     memory: MemoryPlan | None = None
     tools: Tools | None = None
-    scan: Scan | None = None
+    world: WorldNow = lambda _state: World()
     on_text: Callable[[str], None] | None = None
     on_retry: Callable[[str], None] = lambda _why: None
     """Told why an answer is asked for again, when a part of it may have been handed out."""
@@ -98,7 +98,9 @@ class Conversation:
         Raises CompactionError, StorageError: then nothing was changed.
         """
         self.work.journal.append(Acted())
-        return self._noted(self.work.compact("manual", self.summarizer, self.memory))
+        event = self._noted(self.work.compact("manual", self.summarizer, self.memory))
+        self._attach()
+        return event
 
     def window_state(self) -> WindowState:
         """What to tell a person about the size of the context; no warning by a figure that is out of date."""
@@ -110,10 +112,17 @@ class Conversation:
 
         Raises ContextFull where there is no room and nothing may be compacted.
         """
+        compactions = self.work.state.compactions
         snipped_tokens = self._run_stages()
         self._compact_if_due(snipped_tokens)
         if not self.work.settings.reactive_only and self._is_blocked():
             self._make_room()
+        self._attach_again(compactions)
+
+    def _attach_again(self, compactions: int) -> None:
+        """Announces anew what a compaction ate, if there were more than so many."""
+        if self.work.state.compactions > compactions:
+            self._attach()
 
     def _run_stages(self) -> int:
         """What was snipped, in tokens."""
@@ -198,18 +207,19 @@ class Conversation:
         """The answer to the next request; an error is held back as long as something can be done about it."""
         ladder = Ladder(self.work)
         while True:
+            compactions = self.work.state.compactions
             try:
                 reply = self.endpoint.send(self.work.body(), self.on_text)
                 error = self._cut_off(reply)
             except ApiError as refused:
                 if not ladder.climb(refused):
                     raise
-                self.on_retry(str(refused))
-                continue
-            if error is not None and ladder.climb(error):
-                self.on_retry(str(error))
-                continue
-            return reply, self._recovered(ladder)
+                error = refused
+            else:
+                if error is None or not ladder.climb(error):
+                    return reply, self._recovered(ladder)
+            self._attach_again(compactions)
+            self.on_retry(str(error))
 
     def _cut_off(self, reply: Reply) -> ApiError | None:
         """The error that the API did not raise: the answer, or what it was given, was cut at the window."""
@@ -243,9 +253,15 @@ class Conversation:
         journal = self.work.journal
         message = Message("user", kind, tuple(blocks), (journal.new_id(kind),), timestamp=self.work.timestamp())
         journal.append(Appended(Row.of(message)))
-        proposal = self._proposal()
-        new = self.scan(self.work.state, proposal) if self.scan else ()
-        for attachment in new or ([ContextEfficiency(proposal)] if proposal else []):
+        self._attach()
+
+    def _attach(self) -> None:
+        """Appends what changed since the attachments that are in view."""
+        journal, state = self.work.journal, self.work.state
+        world = replace(self.world(state), responses=state.requests, nudge=self._proposal())
+        scanned = scan(world, [*filter(None, map(decode, state.attachments))])
+        self._warnings += scanned.remarks
+        for attachment in scanned.attachments:
             row = Row.of(to_message(attachment, journal.new_id("attachment"), self.work.timestamp()))
             journal.append(Attached(row, msgspec.json.decode(msgspec.json.encode(attachment))))
 

@@ -59,6 +59,7 @@ class TurnState:
     auto: AutoState = field(default_factory=AutoState)
     requests: int = 0
     """Responses, since the beginning."""
+    compactions: int = 0
     rungs: frozenset[Rung] = frozenset()
     """Steps of the recovery that were taken in this turn."""
     max_tokens: int | None = None
@@ -80,7 +81,7 @@ class Draft:
         self._charged: Charged | None = None
         self._attached: dict[str, dict[str, object]] = {}
         self._auto = AutoState()
-        self._requests = 0
+        self._requests = self._compactions = 0
         self._rungs: frozenset[Rung] = frozenset()
         self._max_tokens: int | None = None
         self._quiet = False
@@ -126,6 +127,7 @@ class Draft:
             tuple(self._attached.values()),
             self._auto,
             self._requests,
+            self._compactions,
             self._rungs,
             self._max_tokens,
             self._quiet,
@@ -146,6 +148,7 @@ class Draft:
             self._quiet = False
 
     def _compact(self, event: Compacted) -> None:
+        self._compactions += 1
         self._messages = [*_laid_out(event.layout, self._messages, self._decisions)]
         there = frozenset(m.uuid for m in self._messages)
         self._decisions = _left(self._decisions, self._messages, there)

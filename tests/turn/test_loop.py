@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from core.api.endpoint import ApiError
-from core.attachments.base import Attachment
+from core.attachments.base import World
 from core.attachments.date_change import DateChange
 from core.compaction.full import Measure, Plan, assembled
 from core.context.rounds import tail_start
@@ -30,7 +30,7 @@ from core.turn.journal import Journal
 from core.turn.loop import Conversation, TurnResult
 from core.turn.state import TurnState
 from tests.stages.build import History
-from tests.turn.fake import Clock, Fake, bare, conversation, prefixes, threshold
+from tests.turn.fake import Clock, Fake, bare, conversation, prefixes, threshold, too_long
 
 WORDS = ("alpha", "beta", "def run(x):", "return", "12345", "/srv/app/main.py", "ok", "{'key': 1}")
 
@@ -75,7 +75,7 @@ def is_edit(event: Event) -> bool:
 ALL: tuple[Any, ...] = (ToolBudget(), ReadDedup(), Snip(), Microcompact(), Collapse())
 
 
-@pytest.mark.parametrize(("stages", "turns", "calls"), [((), 300, 1), (ALL, 75, 2)], ids=["compaction alone", "all"])
+@pytest.mark.parametrize(("stages", "turns", "calls"), [((), 300, 1), (ALL, 100, 2)], ids=["compaction alone", "all"])
 def test_hundreds_of_turns_under_one_window(stages: tuple[Any, ...], turns: int, calls: int, tmp_path: Path) -> None:
     """Results grow; the endpoint counts a tenth more than we do, and a system prompt that we do not see."""
     fake = Fake(partial(step, calls=calls), factor=1.1, overhead_tokens=14_000)
@@ -368,23 +368,65 @@ def test_no_warning_by_a_size_that_is_out_of_date(tmp_path: Path) -> None:
 
 
 def test_what_changed_is_attached_behind_the_prompt_and_behind_results(tmp_path: Path) -> None:
-    told: list[tuple[int, str]] = []
+    dates = iter(["2026-03-01", *["2026-03-02"] * 9])
+    told: list[int] = []
 
-    def scan(state: TurnState, proposal: str) -> Sequence[Attachment]:
-        told.append((len(state.attachments), proposal))
-        return [DateChange(date=f"2026-03-0{len(told)}")]
+    def world(state: TurnState) -> World:
+        told.append(state.requests)
+        return World(date=next(dates), prefix_date="2026-02-28")
 
     fake = Fake(step)
-    talk = conversation(tmp_path, fake, tools=worker(4, (50,)), stages=(), scan=scan)
+    talk = conversation(tmp_path, fake, tools=worker(4, (50,)), stages=(), world=world)
     talk.turn("Go.")
 
-    assert told == [(0, ""), (1, "")]
-    assert len(talk.work.state.attachments) == 2
+    assert told == [0, 1]
+    assert [a["type"] for a in talk.work.state.attachments] == ["date_change", "date_change"]
     assert [m.kind for m in talk.work.state.messages] == [
         "prompt", "attachment", "response", "results", "attachment", "response",
     ]  # fmt: skip
     again = Journal.load(talk.work.journal.dump())
     assert again.state.attachments == talk.work.state.attachments
+    talk.turn("And?")  # the date is known by now
+    assert len(talk.work.state.attachments) == 2
+
+
+def test_behind_a_compaction_what_was_announced_is_announced_anew(tmp_path: Path) -> None:
+    agents = {"reviewer": "reviewer: looks at changes"}
+    talk, fake = filled(tmp_path, Broken(0), 20_000, world=lambda _state: World(agents=agents))
+    talk.turn("More.")
+    while not talk.work.state.compactions:
+        talk.turn(huge_prompt(1_500))
+
+    assert [type(e).__name__ for e in events_of(talk.work.journal)[-4:]] == [
+        "Appended", "Compacted", "Attached", "Appended",
+    ]  # fmt: skip
+    assert [a["type"] for a in talk.work.state.attachments] == ["agent_listing_delta"]
+    assert "reviewer: looks at changes" in str(fake.bodies[-1])
+
+
+def test_a_recovery_that_ate_them_announces_them_too(tmp_path: Path) -> None:
+    agents = {"reviewer": "reviewer: looks at changes"}
+    talk, fake = filled(tmp_path, Broken(0), 15_000, world=lambda _state: World(agents=agents), automatic=False)
+    talk.turn("One.")
+    for number in range(4):
+        talk.turn(f"More {number}. " + huge_prompt(1_000))
+    fake.failures.append(too_long(60_000, 12_000))
+
+    talk.turn("And?")
+
+    assert "reviewer: looks at changes" in str(fake.bodies[-1])
+    assert len(talk.work.state.attachments) == 1
+
+
+def test_a_scan_that_fails_is_said_and_ends_no_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_world: World, _earlier: Any) -> Any:
+        raise ValueError("no such calendar")
+
+    monkeypatch.setattr(DateChange, "scan", fails)
+    result = conversation(tmp_path, Fake(), stages=()).turn("Hi.")
+
+    assert result.reply.text == "Done."
+    assert result.warnings == ("date_change was not looked at: ValueError: no such calendar",)
 
 
 def test_a_proposal_to_snip_is_shown_with_ids_that_the_messages_end_with(tmp_path: Path) -> None:
