@@ -73,9 +73,9 @@ class Config:
     @property
     def memory_limits(self) -> MemoryLimits:
         """How large the notes of a session may be."""
-        from core.memory.limits import MemoryLimits
+        from core.memory.limits import limits_of
 
-        return MemoryLimits(self.settings.memory_tokens, self.settings.window_tokens, self.settings.models_file)
+        return limits_of(self.settings)
 
     def target(self, in_place: bool, dry_run: bool, out_dir: Path | None = None) -> Target:
         """Where an operation goes."""

@@ -11,8 +11,8 @@ import click
 from cli import options, resources, ui
 from cli.written import show_ways
 from core.api.endpoint import ApiError
-from core.compaction.restore import RestoreLimits
 from core.service.ask import AskOptions, AskResult, Voice, ask
+from core.service.chosen import restore_limits
 from core.service.operation import Target
 from core.summarizers import make
 from core.summarizers.base import room_chars
@@ -50,9 +50,6 @@ def command(
     if endpoint is None:
         raise ApiError("auth", "there is no key for the model API", "set ANTHROPIC_API_KEY")
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=save and out_dir is None)
-    limits = RestoreLimits(
-        settings.restore_files, settings.restore_file_tokens, settings.restore_total_tokens, home=Path.home()
-    )
     chosen = AskOptions(
         model,
         save,
@@ -60,7 +57,7 @@ def command(
         settings.window_tokens,
         settings.keep_tokens,
         room_chars(settings.summary_tokens),
-        limits,
+        restore_limits(settings, Path.home()),
     )
     printed = _Printed()
     voice = Voice(

@@ -11,17 +11,14 @@ import click
 from cli import options, resources, ui
 from cli.errors import describe
 from core.errors import UnknownFormat, WrongFormat
-from core.memory.cadence import FREE, PAID, Cadence
 from core.memory.extractors import EXTRACTORS, ExtractorName, make
-from core.memory.limits import MemoryLimits
+from core.memory.limits import limits_of, timed_limits
 
 if TYPE_CHECKING:
     from core.api.endpoint import Endpoint
-    from core.memory.extract import Extractor
     from core.model import JSON
     from core.service.memory import MemoryUpdate
     from core.service.memory_refresh import Refreshed
-    from core.settings import Settings
     from core.transcript.projects import SessionFile
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -53,7 +50,7 @@ def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> 
     from core.service.memory import show
 
     settings = options.settings()
-    view = show(options.find(ctx, session, settings.claude_dir, pick), _limits(settings))
+    view = show(options.find(ctx, session, settings.claude_dir, pick), limits_of(settings))
     if as_json:
         ui.print_json(view.model_dump(mode="json"))
         return
@@ -79,7 +76,7 @@ def update_command(
 
     settings = options.settings()
     extractor = make(summarizer, resources.access(settings, model).resources)
-    done = update(options.find(ctx, session, settings.claude_dir, pick), extractor, _limits(settings))
+    done = update(options.find(ctx, session, settings.claude_dir, pick), extractor, limits_of(settings))
     if as_json:
         ui.print_json(done.model_dump(mode="json"))
     else:
@@ -129,7 +126,7 @@ def refresh_command(
 
     extractor = make(summarizer, resources.access(settings, model).resources, metered)
     which = Which(None if idle_s is None else now - idle_s, None if since_s is None else now - since_s)
-    limits = _limits(settings, extractor, wait_s=0.0)
+    limits = timed_limits(settings, extractor.cadence)
     out_of_time = (lambda: time.monotonic() - begin >= max_s) if max_s is not None else lambda: False
     # What is no session of the client is named once, where it is asked for, and not by every run of a timer.
     strangers = (UnknownFormat, WrongFormat) if all_sessions else ()
@@ -168,21 +165,3 @@ def _in_words(done: MemoryUpdate) -> str:
     noted = f"{ui.count(done.messages, 'message')} ({ui.tokens(done.tokens)} tokens)"
     refused = f", {len(done.refused)} refused" if done.refused else ""
     return f"{name}: noted {noted} in {ui.count(done.operations, 'change')}{refused}{calls}: {done.path}"
-
-
-def _limits(settings: Settings, extractor: Extractor | None = None, wait_s: float = 15.0) -> MemoryLimits:
-    cadence = None
-    if extractor is not None:
-        free = extractor.cadence == FREE
-        tokens, responses = settings.memory_update_tokens, settings.memory_update_responses
-        cadence = Cadence(
-            settings.memory_first_tokens,
-            tokens,
-            responses,
-            FREE.pause_tokens if free else tokens // 2,
-            FREE.pause_responses if free else max(1, responses // 2),
-            (FREE if free else PAID).compact_tokens,
-        )
-    return MemoryLimits(
-        settings.memory_tokens, settings.window_tokens, settings.models_file, wait_s=wait_s, cadence=cadence
-    )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from core.memory.cadence import Cadence
+from core.memory.cadence import FREE, Cadence
+
+if TYPE_CHECKING:
+    from core.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +27,20 @@ class MemoryLimits:
 
 
 DEFAULT_LIMITS = MemoryLimits()
+
+
+def limits_of(settings: Settings) -> MemoryLimits:
+    """What a user's settings say about the size of notes."""
+    return MemoryLimits(settings.memory_tokens, settings.window_tokens, settings.models_file)
+
+
+def timed_limits(settings: Settings, usual: Cadence) -> MemoryLimits:
+    """The same for updates that a timer asks for: when they are due is set, too, and none waits for another process.
+
+    `usual` is the cadence of whoever takes the notes.
+    """
+    tokens, responses = settings.memory_update_tokens, settings.memory_update_responses
+    cadence = replace(usual, first_tokens=settings.memory_first_tokens, tokens=tokens, responses=responses)
+    if usual != FREE:
+        cadence = replace(cadence, pause_tokens=tokens // 2, pause_responses=max(1, responses // 2))
+    return replace(limits_of(settings), wait_s=0.0, cadence=cadence)
