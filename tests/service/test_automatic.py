@@ -18,7 +18,8 @@ from core.service.operation import Target
 from core.service.session import opened
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
-from core.testing import Transcript
+from core.testing import ScriptedApi, Transcript
+from core.testing.answers import prompt_too_long
 from core.transcript.projects import session_file
 
 CASES = Path(__file__).parent.parent / "data" / "cases"
@@ -173,3 +174,22 @@ def test_the_command_counts_in_the_folder_of_its_state(
     assert run(["compact", str(thrashing(tmp_path)), "--if-over", "100", "--json"]) == 0
 
     assert "full 3 times" in json.loads(capsys.readouterr().out)["reason"]
+
+
+def test_when_every_try_fails_the_command_says_so_once_and_counts_it(
+    tmp_path: Path, scratch_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "compactfail-1.jsonl"
+    path.write_bytes((CASES / path.name).read_bytes())
+    before = path.read_bytes()
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "any")
+    with ScriptedApi(lambda _request: prompt_too_long(40_000, 20_000)) as api:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        command = ["compact", str(path), "--how", "full", "--keep", "0", "--summarizer", "anthropic", "--no-fallback"]
+        assert run(command) == 1
+
+    assert len(capsys.readouterr().err.splitlines()) == 2  # the error and what to do
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.glob("*.jsonl")] == [path.name]
+    (counter,) = (scratch_home / ".local" / "state" / "foldmark" / "failures").iterdir()
+    assert len(counter.read_bytes().splitlines()) == 1
