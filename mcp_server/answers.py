@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
@@ -56,8 +55,6 @@ def told() -> Iterator[None]:
     """Turns every error into one that the caller reads: what, why, and what to do, without secrets."""
     try:
         yield
-    except (ToolError, MCPError):
-        raise
     except Exception as error:  # noqa: BLE001 (the last resort: a fault must not end the server)
         raise ToolError(explained(error)) from None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from threading import Event
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 BEAT_S = 2.0
 """How often progress is reported: hosts end calls that stay silent for minutes, and show nothing newer than this."""
-
 PATTERN_S = 20.0
 """How long a search by an expression may take: all of the largest sessions is read in less."""
 
@@ -31,51 +30,52 @@ async def in_thread(ctx: Ctx, label: str, function: Callable[[], T], stop: Event
     When the call is cancelled, `stop` is set, and the function is waited for: it either gives up before it writes, or
     has written all.
     """
+    return await _worked(ctx, label, stop or Event(), lambda: anyio.to_thread.run_sync(function))
+
+
+async def in_process(ctx: Ctx, label: str, function: Callable[..., T], *args: object) -> T:
+    """What the function returns that is run in a process of its own, which is ended when it takes too long.
+
+    For regular expressions: some take for ever, cannot be interrupted, and hold up every thread.
+    """
+
+    async def work() -> T:
+        try:
+            with anyio.fail_after(PATTERN_S):
+                return await anyio.to_process.run_sync(function, *args, cancellable=True)
+        except TimeoutError:
+            raise WrongPattern("the expression takes too long on this session", "take a simpler one") from None
+
+    return await _worked(ctx, label, Event(), work)
+
+
+async def _worked(ctx: Ctx, label: str, stop: Event, work: Callable[[], Awaitable[T]]) -> T:
+    """What the work comes to; meanwhile the caller hears that it goes on."""
     outcome: list[T] = []
     failure: list[Exception] = []
+    until_done = anyio.CancelScope()
     async with anyio.create_task_group() as group:
-        group.start_soon(_beat, ctx, label, stop or Event())
+        group.start_soon(_beat, ctx, label, stop, until_done)
         try:
-            outcome.append(await anyio.to_thread.run_sync(function))
+            outcome.append(await work())
         except Exception as error:  # noqa: BLE001 (raised again outside of the group, which would wrap it)
             failure.append(error)
-        group.cancel_scope.cancel()
+        until_done.cancel()
     with told():
         if failure:
             raise failure[0]
     return outcome[0]
 
 
-async def in_process(ctx: Ctx, label: str, function: Callable[..., T], *args: object) -> T:
-    """What the function returns that is run in a process of its own; it is ended when it takes too long.
-
-    For regular expressions: some take for ever, cannot be interrupted, and hold up every thread.
-    """
-    async with anyio.create_task_group() as group:
-        group.start_soon(_beat, ctx, label, Event())
-        failure: Exception | None = None
-        try:
-            with anyio.fail_after(PATTERN_S):
-                result = await anyio.to_process.run_sync(function, *args, cancellable=True)
-        except TimeoutError:
-            failure = WrongPattern("the expression takes too long on this session", "take a simpler one")
-        except Exception as error:  # noqa: BLE001 (raised again outside of the group, which would wrap it)
-            failure = error
-        group.cancel_scope.cancel()
-    with told():
-        if failure:
-            raise failure
-    return result
-
-
-async def _beat(ctx: Ctx, label: str, stop: Event) -> None:
-    """Says that the work goes on, until it is done or nobody wants it any more."""
+async def _beat(ctx: Ctx, label: str, stop: Event, until_done: anyio.CancelScope) -> None:
+    """Says every now and then that the work goes on, until it is done or nobody wants it any more."""
     beats = 0
     try:
-        while True:
-            await ctx.report_progress(beats, message=label)
-            await anyio.sleep(BEAT_S)
-            beats += 1
+        with until_done:
+            while True:
+                await ctx.report_progress(beats, message=label)
+                await anyio.sleep(BEAT_S)
+                beats += 1
     finally:
         stop.set()
 

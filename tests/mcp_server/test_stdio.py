@@ -11,9 +11,11 @@ from typing import Any
 
 import anyio
 import pytest
+import uvicorn
 from mcp import Client, StdioServerParameters
 
 from cli.main import run
+from core.errors import SettingsError
 from core.testing import SESSION_ID
 from tests.mcp_server.desk import OTHER, Desk
 
@@ -23,9 +25,9 @@ ROOT = Path(__file__).parents[2]
 def launch(desk: Desk, **env: str) -> StdioServerParameters:
     home = desk.config.folder / "home"
     base = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(desk.config.settings.claude_dir), **env}
-    for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):  # what runs there counts as tested
-        if name in os.environ:
-            base[name] = os.environ[name]
+    # What runs there counts as tested, unless the measuring itself would find the wrong packages.
+    if "COVERAGE_PROCESS_CONFIG" in os.environ and "PYTHONPATH" not in env:
+        base["COVERAGE_PROCESS_CONFIG"] = os.environ["COVERAGE_PROCESS_CONFIG"]
     return StdioServerParameters(
         command=sys.executable, args=[str(ROOT / "foldmark.py"), "serve"], env=base, cwd=str(home)
     )
@@ -114,6 +116,27 @@ def test_the_address_and_the_token_are_handed_on(monkeypatch: pytest.MonkeyPatch
 
     assert run(["serve", "--http", "[::1]:8765", "--allow-host", "box", "--allow-origin", "https://a.example"]) == 0
     assert given == [(("::1", 8765), "t" * 20, ("box",), ("https://a.example",))]
+
+
+def test_over_http_it_serves_what_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[Any] = []
+    monkeypatch.setattr(uvicorn, "run", lambda _app, **how: ran.append(how))
+
+    assert run(["serve", "--http", "127.0.0.1:8765"]) == 0
+    assert (ran[0]["host"], ran[0]["port"], ran[0]["access_log"]) == ("127.0.0.1", 8765, False)
+
+
+def test_the_summarisers_of_the_command_line_are_those_of_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    import mcp_server.main
+
+    given: list[Any] = []
+    monkeypatch.setattr(mcp_server.main, "serve_stdio", lambda *args: given.append(args[3]))
+
+    assert run(["serve"]) == 0
+    (summarizer,) = given
+    assert summarizer("extractive", lambda: False).name == "extractive"
+    with pytest.raises(SettingsError):
+        summarizer("oracle", lambda: False)
 
 
 def test_on_a_terminal_it_says_what_it_waits_for(

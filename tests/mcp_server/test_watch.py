@@ -162,5 +162,9 @@ async def test_other_addresses_and_too_many_are_refused(desk: Desk, monkeypatch:
         await subscribed(client, uris.status_uri("2"))
         with pytest.raises(MCPError):
             await subscribed(client, uris.status_uri("3"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            await client.unsubscribe_resource(uris.status_uri("2"))
+        await subscribed(client, uris.status_uri("3"))
 
     assert caught.value.code == -32602
