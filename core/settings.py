@@ -14,6 +14,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, PrivateAttr, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from core import defaults
 from core.errors import SettingsError
 from core.layers import COMMANDS, DEFAULT, Value, merged
 from core.model import JSON
@@ -40,19 +41,19 @@ class Settings(BaseSettings):
     window_tokens: int | None = Field(default=None, ge=40_000)
     """The context window, in place of the model's own; the answer (20,000) and the
     headroom (13,000) come off, which leaves nothing to work with below 40,000."""
-    keep_tokens: Tokens = 20_000
+    keep_tokens: Tokens = defaults.KEEP_TOKENS
     """What a compaction keeps word for word at the end."""
-    summary_tokens: int = Field(default=8_000, ge=3_000, le=12_000)
+    summary_tokens: int = Field(default=defaults.SUMMARY_TOKENS, ge=3_000, le=12_000)
     """Size of an offline summary: below 3,000 the requests no longer fit, above 12,000 nothing was gained."""
-    restore_files: int = Field(default=5, ge=0)
+    restore_files: int = Field(default=defaults.RESTORE_FILES, ge=0)
     """How many of the last read files come back after a compaction."""
-    restore_file_tokens: Tokens = 5_000
-    restore_total_tokens: Tokens = 50_000
-    result_chars: Chars = 50_000
+    restore_file_tokens: Tokens = defaults.RESTORE_FILE_TOKENS
+    restore_total_tokens: Tokens = defaults.RESTORE_TOTAL_TOKENS
+    result_chars: Chars = defaults.RESULT_CHARS
     """The largest tool result that stays in the context."""
-    results_chars: Chars = 200_000
+    results_chars: Chars = defaults.RESULTS_CHARS
     """The most that all tool results of one message may take together."""
-    preview_bytes: int = Field(default=2_000, ge=0)
+    preview_bytes: int = Field(default=defaults.PREVIEW_BYTES, ge=0)
     """What stays visible of a tool result that was stored."""
     summarizer: Literal["auto", "extractive", "anthropic", "claude", "api"] = "extractive"
     """Who writes summaries: nothing leaves the machine unless that was asked for."""
@@ -62,17 +63,17 @@ class Settings(BaseSettings):
     """What one call of a model may take, all tries and waits together: what the vendor's own client gives it."""
     claude_program: str = "claude"
     """The name or the path of the program that is asked by the summariser `claude`."""
-    memory_tokens: int = Field(default=12_000, ge=1_600)
+    memory_tokens: int = Field(default=defaults.MEMORY_TOKENS, ge=1_600)
     """The most that the notes of a session take in a context, where 4 % of its window are no less."""
-    memory_first_tokens: Tokens = 12_000
+    memory_first_tokens: Tokens = defaults.MEMORY_FIRST_TOKENS
     """Of messages, before a session gets notes at all."""
-    memory_update_tokens: Tokens = 12_000
+    memory_update_tokens: Tokens = defaults.MEMORY_UPDATE_TOKENS
     """Of new messages, at which a model brings notes up to date; at half of it where the work pauses."""
-    memory_update_responses: int = Field(default=12, ge=1)
-    """The same in responses: one update in 12 adds some 8 % to what a session costs."""
-    memory_keep_tokens: Tokens = 10_000
+    memory_update_responses: int = Field(default=defaults.MEMORY_UPDATE_RESPONSES, ge=1)
+    """The same in responses."""
+    memory_keep_tokens: Tokens = defaults.MEMORY_KEEP_TOKENS
     """What a compaction from the notes keeps word for word at least, and five messages with text."""
-    memory_keep_most_tokens: Tokens = 40_000
+    memory_keep_most_tokens: Tokens = defaults.MEMORY_KEEP_MOST_TOKENS
     """The most that it keeps: what is newer than the notes must fit."""
     pre_compact: tuple[str, ...] = ()
     """Shell commands that may add to the instructions of a compaction, or forbid it."""

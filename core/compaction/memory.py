@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core import defaults
 from core.compaction.full import Measure, Plan, assembled, gain_missing
 from core.context.rounds import cut_points, in_thinking_loop
 from core.context.tokens.words import tokens as short
@@ -26,10 +27,10 @@ SUMMARIZER = "memory"
 class TailRules:
     """How much stays word for word behind the notes: at least both of these, never more than `most_tokens`."""
 
-    least_tokens: int = 10_000
+    least_tokens: int = defaults.MEMORY_KEEP_TOKENS
     least_texts: int = 5
     """Messages with text, which results of tools are not."""
-    most_tokens: int = 40_000
+    most_tokens: int = defaults.MEMORY_KEEP_MOST_TOKENS
 
 
 DEFAULT_TAIL = TailRules()

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from stat import S_ISREG
 
+from core import defaults
 from core.model import Message, call_id, tool_results, tool_uses
 from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
@@ -39,9 +40,9 @@ _CLOCK_S = 1
 class RestoreLimits:
     """How much is put back."""
 
-    files: int = 5
-    file_tokens: int = 5_000
-    total_tokens: int = 50_000
+    files: int = defaults.RESTORE_FILES
+    file_tokens: int = defaults.RESTORE_FILE_TOKENS
+    total_tokens: int = defaults.RESTORE_TOTAL_TOKENS
     skill_tokens: int = 5_000
     skills_tokens: int = 25_000
     plans: Path | None = None

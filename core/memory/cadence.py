@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from core import defaults
+
 if TYPE_CHECKING:
     from core.memory.part import Unseen
 
@@ -20,11 +22,10 @@ PAUSE_TURNS = 2
 class Cadence:
     """How much may be unseen before an update is worth what it costs; all in tokens or responses."""
 
-    first_tokens: int = 12_000
+    first_tokens: int = defaults.MEMORY_FIRST_TOKENS
     """Of messages, before there are any notes."""
-    tokens: int = 12_000
-    responses: int = 12
-    """An update costs about as much as an ordinary request: one in 12 adds 8 %."""
+    tokens: int = defaults.MEMORY_UPDATE_TOKENS
+    responses: int = defaults.MEMORY_UPDATE_RESPONSES
     pause_tokens: int = 6_000
     pause_responses: int = 6
     compact_tokens: int = 4_000

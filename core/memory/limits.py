@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.defaults import MEMORY_TOKENS
 from core.memory.cadence import FREE, Cadence
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 class MemoryLimits:
     """What a person may set about the notes of a session."""
 
-    most_tokens: int = 12_000
+    most_tokens: int = MEMORY_TOKENS
     window_tokens: int | None = None
     """In place of that of the session's model."""
     models_file: Path | None = None

@@ -24,6 +24,7 @@ from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
 from core.context.tokens.models import load as load_models
 from core.context.tokens.window import levels
+from core.defaults import KEEP_TOKENS
 from core.errors import InputError
 from core.model import JSON, Block, Message, block_text, call_id, tool_uses
 from core.redact.text import redact
@@ -99,7 +100,7 @@ class AskOptions:
     save: bool = False
     models_file: Path | None = None
     window_tokens: int | None = None
-    keep_tokens: int = 20_000
+    keep_tokens: int = KEEP_TOKENS
     summary_chars: int = DEFAULT_BUDGET_CHARS
     restore: RestoreLimits = field(default_factory=RestoreLimits)
 

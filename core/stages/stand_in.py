@@ -6,11 +6,6 @@ from pathlib import PurePath
 
 from core.transcript.blob import Blob, utf8
 
-RESULT_CHARS = 50_000
-RESULTS_CHARS = 200_000
-PREVIEW_BYTES = 2_000
-"""The client's own figures for one result (measured on tools of MCP servers) and its preview; it has no limit for a
-message, where 260,000 characters of parallel results went through."""
 EXEMPT = ("Read", "memory", "mcp__*memory*__*", "mcp__*foldmark*__*")
 """Tools without a limit of their own: what reads stored outputs back must not be stored again, and notes that a model
 keeps for itself are what it needs at hand."""

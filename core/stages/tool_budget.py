@@ -12,13 +12,14 @@ from itertools import groupby
 from operator import attrgetter
 from types import MappingProxyType
 
+from core import defaults
 from core.context.projection import Replaced, Seen
 from core.model import JSON, Block, is_media
 from core.redact.values import redact_json
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, named_by, tool_results_of
-from core.stages.stand_in import EXEMPT, PREVIEW_BYTES, RESULT_CHARS, RESULTS_CHARS, stand_in
+from core.stages.stand_in import EXEMPT, stand_in
 from core.transcript.blob import blob_of, json_bytes
 
 _NO_OUTPUT, _NO_ERROR = "{} finished without any output.", "{} failed and said nothing."
@@ -30,11 +31,11 @@ _GONE = "[The stored output is gone.]"
 class ToolBudgetSettings:
     """The limits, in characters of text; images and documents count nothing."""
 
-    result_chars: int = RESULT_CHARS
+    result_chars: int = defaults.RESULT_CHARS
     """For one result; a tool's own limit counts where it is lower."""
-    results_chars: int = RESULTS_CHARS
+    results_chars: int = defaults.RESULTS_CHARS
     """For all results that answer one response together."""
-    preview_bytes: int = PREVIEW_BYTES
+    preview_bytes: int = defaults.PREVIEW_BYTES
     exempt: tuple[str, ...] = EXEMPT
     """Names or patterns (`mcp__db__*`) of tools whose results always stay."""
     declared_chars: tuple[tuple[str, int], ...] = ()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from core.defaults import SUMMARY_TOKENS
 from core.model import JSON, Block, Message, Usage
 
 _CHARS_PER_TOKEN = 3
@@ -17,10 +18,7 @@ def room_chars(tokens: int) -> int:
     return tokens * _CHARS_PER_TOKEN
 
 
-DEFAULT_TOKENS = 8_000
-DEFAULT_BUDGET_CHARS = room_chars(DEFAULT_TOKENS)
-"""With a tail of 20,000 tokens that leaves 16 % of a context of 180,000.  On real sessions twice the characters held at
-most 3 points more of the paths that were needed next."""
+DEFAULT_BUDGET_CHARS = room_chars(SUMMARY_TOKENS)
 _GROWTH = 1.25
 _GROWTH_FLOOR_CHARS = room_chars(4_000)
 """An update may be a quarter longer than what it updates, but a summary of half the default is always allowed."""

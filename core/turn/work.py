@@ -19,6 +19,7 @@ from core.context.tokens.estimate import PRIOR, Calibration
 from core.context.tokens.ledger import ContextSize, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import Levels, levels
+from core.defaults import KEEP_TOKENS
 from core.errors import CompactionError, NothingToCompact
 from core.model import JSON, Block, Message
 from core.stages.base import Plan as StagePlan
@@ -61,7 +62,7 @@ class TurnSettings:
     """Whether it is compacted before the window is full."""
     reactive_only: bool = False
     """Only after the API has refused a request."""
-    keep_tokens: int = 20_000
+    keep_tokens: int = KEEP_TOKENS
     summary_chars: int = DEFAULT_BUDGET_CHARS
     instructions: str = ""
     restore: RestoreLimits = field(default_factory=RestoreLimits)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from core.context.projection import Replaced, Seen
+from core.defaults import PREVIEW_BYTES
 from core.model import JSON, Block
 from core.stages.base import Plan, applied
 from core.stages.edits import store_bodies
-from core.stages.stand_in import PREVIEW_BYTES
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.store import Store
 from tests.disk import stored

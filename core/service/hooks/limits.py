@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from core import defaults
 from core.layers import Value, merged
 
 WORTH_CHARS = 10_000
@@ -13,13 +14,13 @@ WORTH_CHARS = 10_000
 
 
 class Limits(NamedTuple):
-    """Settings of these names, and their defaults (a test compares them)."""
+    """Settings of these names, and their defaults."""
 
-    result_chars: int = 50_000
+    result_chars: int = defaults.RESULT_CHARS
     """The largest result that stays."""
-    results_chars: int = 200_000
+    results_chars: int = defaults.RESULTS_CHARS
     """The most that the results of one response may have together."""
-    preview_bytes: int = 2_000
+    preview_bytes: int = defaults.PREVIEW_BYTES
     """What stays to be seen of a result that was stored."""
 
     @property
