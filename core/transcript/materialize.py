@@ -115,8 +115,9 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
         front[0][KEY] = msgspec.to_builtins(Note(writer.parent or "", plan.keep_tokens, plan.overhead_tokens))
     if plan.in_place:
         # An older boundary of this file may name the same rows as kept: the last one that names them has them.
-        # What it names follows the anchor: of a head and a tail that can be the head only.
-        named: JSON = [row["uuid"] for row in head or tail]
+        # A row that is not named, and whose id stood before the boundary, counts as gone, and what hangs off it would
+        # follow the last one that is named: behind a head, the summary has to be named too.
+        named: JSON = [row["uuid"] for row in ((*front[1:], *tail) if head else tail)]
         preserved: JSON = {"anchorUuid": front[0]["uuid"] if head else anchor, "uuids": named, "allUuids": named}
         front[0]["compactMetadata"] = {**_metadata(plan), "preservedMessages": preserved}
     rows = [*front, *tail, *_singletons(log, plan, writer.parent or "")]

@@ -499,7 +499,7 @@ def test_in_place_the_last_id_of_before_is_the_last_one(folder: Path) -> None:
     assert str(rows[-2]["timestamp"]) > str(rows_of(long())[-1]["timestamp"])
     preserved = rows[0]["compactMetadata"]["preservedMessages"]
     assert preserved["anchorUuid"] == rows[0]["uuid"]
-    assert preserved["uuids"] == [row["uuid"] for row in rows[1:5]]
+    assert preserved["uuids"] == [row["uuid"] for row in rows[1:]]  # else clients let the next row skip the summary
     assert rows[0]["foldmark"]["leafUuid"] == long().last
 
 
