@@ -128,10 +128,23 @@ def inspections(folder: Path) -> Iterator[bool]:
             yield run(f"inspector calls {name}", [*start, "tools/call", "--tool-name", name, *given], refusal)
 
 
+def over_http(folder: Path) -> Iterator[bool]:
+    """The inspector, which is a client of the TypeScript SDK, over HTTP."""
+    inspector = str(install(folder, "inspector") / ".bin" / "mcp-inspector")
+    with served() as url:
+        ask = [inspector, "--cli", url, "--transport", "http", "--method"]
+        yield run("inspector lists tools over HTTP", [*ask, "tools/list"])
+        call = [*ask, "tools/call", "--tool-name", "context_status", "--tool-arg", f"session={SESSION}"]
+        yield run("inspector calls context_status over HTTP", call)
+        yield run(
+            "inspector reads over HTTP", [*ask, "resources/read", "--uri", f"foldmark://session/{SESSION}/status"]
+        )
+
+
 def main(args: list[str]) -> int:
     """Run all; 1 if anything failed."""
     folder = Path(args[0] if args else ROOT / "build" / "conformance").resolve()
-    return 0 if all([*suites(folder), *inspections(folder)]) else 1
+    return 0 if all([*suites(folder), *inspections(folder), *over_http(folder)]) else 1
 
 
 if __name__ == "__main__":
