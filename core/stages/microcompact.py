@@ -19,6 +19,7 @@ from core.model import Block, Message, is_thinking
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.edits import editable_from
 from core.stages.results import ToolResult, named_by, tool_results_of
+from core.stages.stand_in import shown_by
 from core.stages.verdict import LIFE, Outlook, Verdict, verdict
 from core.stages.worth import cache_life, outlook, pause
 
@@ -32,7 +33,6 @@ TOOLS = (
 )  # fmt: skip
 """What these show can be had again: from the disk, the network, or the store."""
 
-PLACEHOLDER = "[Old tool result content cleared; foldmark output {} shows it]"
 MIN_CHARS = 300
 """A shorter result is hardly longer than the placeholder."""
 MIN_RESULT_TOKENS = 400
@@ -256,12 +256,17 @@ class Microcompact:
             edit = CacheEdited(tuple(c.result.id for c in chosen), after, look.requests)
             return Plan(self.name, (edit,), tokens_freed=found.deleted_tokens, verdict=found)
         decisions = tuple(
-            Replaced(c.result.id, PLACEHOLDER.format(c.result.id), "cleared", at_request=look.requests) for c in chosen
+            Replaced(c.result.id, placeholder(c.result.id), "cleared", at_request=look.requests) for c in chosen
         )
         bodies = tuple(Stored(c.result.id, c.result.name, c.result.block) for c in chosen)
         plan = Plan(self.name, decisions, bodies, verdict=found)
         left_tokens = sum(look.scene.tokens(applied(look.scene, plan).view().messages))
         return replace(plan, tokens_freed=sum(look.tokens) - left_tokens)
+
+
+def placeholder(ident: str) -> str:
+    """What stands for the result of a call."""
+    return f"[Old tool result content cleared; {shown_by(ident)}]"
 
 
 def _since_edit(scene: Scene) -> int | None:
@@ -291,6 +296,6 @@ def _is_small(result: ToolResult, look: _Look) -> bool:
 
 
 def _candidate(look: _Look, result: ToolResult) -> _Candidate:
-    placeholder: Block = {**result.block, "content": PLACEHOLDER.format(result.id)}
+    short: Block = {**result.block, "content": placeholder(result.id)}
     tokens = look.scene.block_tokens([result.block])
-    return _Candidate(result, tokens, tokens - look.scene.block_tokens([placeholder]), look.age(result))
+    return _Candidate(result, tokens, tokens - look.scene.block_tokens([short]), look.age(result))

@@ -10,6 +10,7 @@ from core.facts.scan import Call, scan
 from core.facts.text import cut, one_line
 from core.model import Message
 from core.redact.values import redact_messages
+from core.stages.stand_in import shown_by
 from core.transcript.store import PAGE_PREFIX
 
 _LISTED = 5
@@ -30,9 +31,9 @@ def receipt(
     `with_deeds` it says what was done in them.
     """
     count = f"{len(messages)} message{'s' if len(messages) != 1 else ''}, {tokens:,} tokens {what}"
-    where = f"recover with id {page}"
+    where = shown_by(page)
     if folder:
-        where += f", or read {folder.rstrip('/')}/{PAGE_PREFIX}{page}.md"
+        where += f", as does {folder.rstrip('/')}/{PAGE_PREFIX}{page}.md"
     done = "; ".join(_deeds(scan(redact_messages(messages)).calls)) if with_deeds else ""
     return f"[{count}: {done}; {where}]" if done else f"[{count}; {where}]"
 

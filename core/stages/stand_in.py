@@ -13,11 +13,15 @@ keeps for itself are what it needs at hand."""
 _STAND_IN = """<persisted-output>
 {name} gave {size}, too much to show here. The whole output is stored:
   path: {path}
-  id: {id}
-Read it there in parts, or search it. It begins:
+Read it there in parts, or search it; {shown}. It begins:
 
 {preview}
 </persisted-output>"""
+
+
+def shown_by(ident: str) -> str:
+    """How a model gets back what stands under an id, by the command line or by a tool of the server."""
+    return f"foldmark output SESSION {ident}, or the tool read_persisted_output, shows it"
 
 
 def stand_in(name: str, chars: int, text: str, blob: Blob, folder: str, preview_bytes: int) -> str:
@@ -28,7 +32,7 @@ def stand_in(name: str, chars: int, text: str, blob: Blob, folder: str, preview_
         name=name,
         size=f"{chars:,} characters ({blob.form}, {len(blob.content):,} bytes)",
         path=PurePath(folder) / blob.file,
-        id=blob.id,
+        shown=shown_by(blob.id),
         preview=_preview(text, preview_bytes),
     )
 

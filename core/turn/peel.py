@@ -18,7 +18,7 @@ from core.model import JSON, Message, block_text, call_id, tool_uses
 from core.redact.values import redact_messages
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import editable_from
-from core.stages.microcompact import MIN_CHARS, PLACEHOLDER
+from core.stages.microcompact import MIN_CHARS, placeholder
 from core.stages.results import ToolResult, tool_results_of
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.summarizers.base import SummaryRequest, room_chars
@@ -102,7 +102,7 @@ def _clipped(scene: Scene, result: ToolResult) -> tuple[Replaced, Stored | None]
         return Replaced(result.id, head + note, "budget", at_request=scene.requests), None
     edit = ToolBudget(ToolBudgetSettings(preview_bytes=PREVIEW_BYTES, exempt=())).stored(scene, result)
     if edit is None or not isinstance(edit.decision, Replaced):
-        short = Replaced(result.id, PLACEHOLDER.format(result.id), "cleared", at_request=scene.requests)
+        short = Replaced(result.id, placeholder(result.id), "cleared", at_request=scene.requests)
         return short, Stored(result.id, result.name, result.block)
     return Replaced(result.id, edit.decision.text, "budget", at_request=scene.requests), edit.body
 
@@ -150,7 +150,7 @@ class _Knife:
         for result in sorted(large, key=lambda r: r.repeated_at is None):
             if self.enough:
                 return
-            text = PLACEHOLDER.format(result.id)
+            text = placeholder(result.id)
             self.decisions.append(Replaced(result.id, text, "cleared", at_request=self.scene.requests))
             self.bodies.append(Stored(result.id, result.name, result.block))
             self.removed.append(result.id)

@@ -138,7 +138,7 @@ def cleared(path: Path, in_place: bool = False) -> StageResult:
 def placeholders(path: Path | str) -> dict[str, str]:
     """The calls whose results were cleared, and the id that the placeholder of each names."""
     results = {str(b["tool_use_id"]): block_text(b) for m in messages(path) for b in tool_results(m)}
-    named = {ident: re.search(r"foldmark output (\S+) shows it", text) for ident, text in results.items()}
+    named = {ident: re.search(r"foldmark output SESSION (\S+), or", text) for ident, text in results.items()}
     return {ident: found[1] for ident, found in named.items() if found}
 
 

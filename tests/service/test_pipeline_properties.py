@@ -252,7 +252,7 @@ def stage_of(decision: Decision) -> str:
 @some
 @given(RUNS)
 def test_whatever_is_not_shown_any_more_is_named_by_what_is_and_can_be_read(runs: Sequence[Any]) -> None:
-    named = re.compile(r"foldmark output (\S+) shows|((?:snip|span)-[0-9a-f]{8})\b|  id: (\S+)\\n")
+    named = re.compile(r"foldmark output SESSION (\S+), or|((?:snip|span)-[0-9a-f]{8})\b")
     with live() as session:
         for steps, forced, in_place in runs:
             session.goes_on(steps)

@@ -28,6 +28,7 @@ from core.stages.collapse import (
 )
 from core.stages.segments import LEAST_TOKENS, MOST_TOKENS, segments
 from core.stages.snip import Snip
+from core.stages.stand_in import shown_by
 from core.transcript.projects import session_file
 from tests.stages.build import MODEL, History, pairs_are_whole, resumed, sent
 
@@ -133,7 +134,7 @@ def test_what_is_old_is_staged_with_a_note_and_changes_nothing() -> None:
     assert applied(now, plan).view() == now.view()
     for span in staged:
         assert span.note.startswith("[")
-        assert f"folded; recover with id span-{span.id[:8]}, or read /store/tool-results/compacted-span-" in span.note
+        assert f"folded; {shown_by(f'span-{span.id[:8]}')}, as does /store/tool-results/compacted-span-" in span.note
         assert "is fine." in span.note
         assert MIN_NOTE_TOKENS * 0.5 < span.note_tokens <= MAX_NOTE_SHARE * span.tokens
         assert span.at_request == 24

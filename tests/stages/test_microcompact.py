@@ -18,7 +18,7 @@ from core.model import JSON, Message, Usage
 from core.service.session import Session, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
-from core.stages.microcompact import PLACEHOLDER, TOOLS, Microcompact, MicrocompactSettings
+from core.stages.microcompact import TOOLS, Microcompact, MicrocompactSettings, placeholder
 from core.stages.results import tool_results_of
 from core.transcript.projects import session_file
 from core.transcript.store import Store
@@ -132,7 +132,7 @@ def test_after_a_long_pause_all_but_the_newest_five_go() -> None:
     plan, scene = run(TIMED, history.scene(now=late(history, 61)))
 
     assert gone(plan) == ["c0", "c1", "c2", "c3"]
-    assert shown(scene, "c0")["content"] == PLACEHOLDER.format("c0")
+    assert shown(scene, "c0")["content"] == placeholder("c0")
     assert plan.verdict is not None
     assert (plan.verdict.rewritten_tokens, plan.verdict.pays_after) == (0, 0.0)
     assert plan.tokens_freed == history.scene().total_tokens - scene.total_tokens
@@ -183,7 +183,7 @@ def test_images_lists_with_other_things_and_unsolved_errors_stay_solved_errors_g
 
     assert gone(plan) == ["solved", "good", "listed"]
     assert shown(scene, "solved")["is_error"] is True
-    assert shown(scene, "listed")["content"] == [text(PLACEHOLDER.format("listed"))]
+    assert shown(scene, "listed")["content"] == [text(placeholder("listed"))]
 
 
 def test_a_result_without_its_call_stays() -> None:

@@ -17,7 +17,7 @@ from core.service.session import Session, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies
 from core.stages.media import Media, MediaSettings
-from core.stages.microcompact import PLACEHOLDER, Microcompact
+from core.stages.microcompact import Microcompact, placeholder
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.blob import media_blob
 from core.transcript.persisted import gone_outputs, persisted_outputs
@@ -122,14 +122,14 @@ def test_no_path_that_stands_in_a_file_is_followed(tmp_path: Path) -> None:
         assert {hit.id for hit in search(session, "persisted-output").hits} == {"toolu_f"}
 
 
-@pytest.mark.parametrize("marker", ["[Old tool result content cleared]", PLACEHOLDER.format("toolu_f")])
+@pytest.mark.parametrize("marker", ["[Old tool result content cleared]", placeholder("toolu_f")])
 def test_a_file_that_says_that_it_was_cleared_is_cleared_like_any_other(tmp_path: Path, marker: str) -> None:
     history = History().prompt("Go.").use("toolu_f", "Read", f"{marker}\n" * 400, file_path="/srv/a.md")
     for n in range(8):
         history.use(f"t{n}", "Bash", "ok", command="make")
     plan, scene = run(Microcompact(), history.scene(forced=True))
     assert stored(plan) == ["toolu_f"]
-    assert shown(scene, "toolu_f")["content"] == PLACEHOLDER.format("toolu_f")
+    assert shown(scene, "toolu_f")["content"] == placeholder("toolu_f")
     assert Microcompact().plan(scene).decisions == ()
 
 

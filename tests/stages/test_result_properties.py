@@ -17,6 +17,7 @@ from core.stages.base import Plan, Scene, Stage, applied
 from core.stages.edits import store_bodies
 from core.stages.media import Media, MediaSettings
 from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.stand_in import shown_by
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.blob import media_blob
 from core.transcript.store import Store
@@ -193,7 +194,7 @@ def test_nothing_goes_without_a_body_that_reads_back(
         for decision in plan.decisions:
             if isinstance(decision, Replaced) and originals[decision.id] not in ("", [], [text("")]):
                 ident = decision.id
-                assert f"id: {ident}\n" in decision.text or decision.reason == "unchanged"
+                assert shown_by(ident) in decision.text or decision.reason == "unchanged"
             elif isinstance(decision, MediaReplaced):
                 ident = decision.body
                 assert f"saved at {STORE}/{ident}." in decision.text

@@ -16,6 +16,7 @@ from core.model import Message, block_text, tool_results, tool_uses
 from core.service.session import opened
 from core.stages.base import Scene, applied
 from core.stages.snip import PROTECTED_RESPONSES, Snip, SnipPlan, SnipSettings
+from core.stages.stand_in import shown_by
 from core.transcript.projects import session_file
 from tests.stages.build import MODEL, History, pairs_are_whole, resumed, sent
 
@@ -238,7 +239,7 @@ def test_the_line_says_how_much_went_what_was_done_and_how_to_get_it_back() -> N
     assert marker.startswith("[10 messages, ")
     assert "removed: edited a.py; read b.py; ran pytest -q (ok), make (exit 2); used WebSearch; " in marker
     page = f"snip-{taken(plan).id[:8]}"
-    assert marker.endswith(f"recover with id {page}, or read /store/tool-results/compacted-{page}.md]")
+    assert marker.endswith(f"{shown_by(page)}, as does /store/tool-results/compacted-{page}.md]")
     assert "\n" not in marker
 
 
@@ -246,9 +247,9 @@ def test_a_long_list_is_counted_and_an_unknown_store_is_not_named() -> None:
     scene = steps(30).scene(store_folder="")
     marker = taken(Snip().plan_range(scene, "u2", "u24")).marker
 
-    assert "read m3.py, m4.py, m5.py, m6.py, m7.py and 3 more; recover with id snip-" in marker
+    assert "read m3.py, m4.py, m5.py, m6.py, m7.py and 3 more; foldmark output SESSION snip-" in marker
     assert marker.endswith("]")
-    assert "or read" not in marker
+    assert "as does" not in marker
 
 
 # Undo

@@ -12,6 +12,7 @@ from core.defaults import PREVIEW_BYTES
 from core.model import JSON, Block
 from core.stages.base import Plan, applied
 from core.stages.edits import store_bodies
+from core.stages.stand_in import shown_by
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.store import Store
 from tests.disk import stored
@@ -61,7 +62,7 @@ def test_the_preview_says_how_much_there_is_and_where_and_begins_like_the_output
     said = str(shown(scene, "t1")["content"])
     assert said.startswith("<persisted-output>\nBash gave 120,000 characters (text, 120,000 bytes)")
     assert said.endswith("\n</persisted-output>")
-    assert "  path: /store/tool-results/t1.txt\n  id: t1\n" in said
+    assert f"  path: /store/tool-results/t1.txt\nRead it there in parts, or search it; {shown_by('t1')}. It" in said
     preview = said.split("It begins:\n\n")[1].removesuffix("\n</persisted-output>")
     assert lines.startswith(preview + "\n")
     assert PREVIEW_BYTES - 12 < len(preview) <= PREVIEW_BYTES

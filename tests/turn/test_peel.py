@@ -212,7 +212,9 @@ def test_what_cannot_be_previewed_gets_a_line() -> None:
     (decision,) = clip(made.scene(), 10_000).decisions
 
     assert isinstance(decision, Replaced)
-    assert decision.text == "[Old tool result content cleared; foldmark output a shows it]"
+    assert decision.text == (
+        "[Old tool result content cleared; foldmark output SESSION a, or the tool read_persisted_output, shows it]"
+    )
 
 
 @pytest.mark.parametrize("empty", [History(), History().prompt("Hi.")])
