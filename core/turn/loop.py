@@ -74,10 +74,13 @@ class Conversation:
 
         Raises ApiError when the model gave no answer and nothing helped; what was said so far is in the journal.
         """
-        blocks: Sequence[Block] = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt
         self._freed.clear()
         self._warnings.clear()
-        self._said("prompt", blocks)
+        self._said("prompt", [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt)
+        return self.go_on()
+
+    def go_on(self) -> TurnResult:
+        """The rest of a turn, as after a restart in the middle of one; raises as `turn`."""
         recovered: list[Recovered] = []
         before = self.work.state.requests
         for _ in range(self.work.settings.most_requests):

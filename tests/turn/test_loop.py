@@ -122,6 +122,17 @@ def test_a_restart_before_the_stages_decides_the_same(tmp_path: Path) -> None:
         clock.tick()
 
 
+def test_a_turn_that_was_interrupted_behind_its_results_is_gone_on_with(tmp_path: Path) -> None:
+    fake = Fake(step)
+    one = conversation(tmp_path, fake, tools=worker(6, (50,)), stages=())
+    one.turn("Go.")
+    lines = one.work.journal.dump().splitlines(keepends=True)
+    two = conversation(tmp_path, again := Fake(), Journal.load(b"".join(lines[:-1])), stages=())
+
+    assert two.go_on().reply.text == "Done."
+    assert again.bodies[0] == fake.bodies[1]
+
+
 def test_the_cache_marks_alone_move_between_requests_without_an_edit(tmp_path: Path) -> None:
     fake = Fake(step)
     talk = conversation(tmp_path, fake, tools=worker(3, (50,)), stages=())
