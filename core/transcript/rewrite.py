@@ -58,7 +58,7 @@ class Rewriter:
         new: dict[str, JSON] | None = row if stays else None
         if place < self.changed_from and entry.on_chain and not entry.api_error:
             (self.calls if entry.type == "assistant" else self.results).update(entry.tools)
-            if message is None or not (entry.type == "system" or row.get("ownNote") is True):
+            if message is None or not self._is_read_differently(row, message):
                 return row
             new = self._user_row(row, message)
         elif message is not None and message.kind == "response":
@@ -70,6 +70,11 @@ class Rewriter:
             # The client joins the rows of one response wherever they stand: only a row of that uuid hides the old one.
             new = self.left_out()
         return new
+
+    def _is_read_differently(self, row: dict[str, JSON], message: Message) -> bool:
+        """Whether versions send different messages for it: local commands, own notes, prompts that were queued."""
+        is_queued = row.get("type") == "attachment" and message.kind == "prompt"
+        return row.get("type") == "system" or row.get("ownNote") is True or (is_queued and not self.in_place)
 
     def new_row(self, place: int, message: Message) -> dict[str, JSON]:
         """The row of a message that has none yet: a prompt, its answer, or what stands in for others."""

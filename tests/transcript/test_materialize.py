@@ -526,14 +526,17 @@ def test_in_front_of_the_summary_all_clients_read_the_same(folder: Path) -> None
     made.system("local_command", "<local-command-stdout>out</local-command-stdout>")
     made.respond({"type": "text", "text": "API Error"})
     made.rows[-1] |= {"isApiErrorMessage": True}
-    made.answer("Fine.").prompt("Second").answer("Done.")
-    rows = parted(folder, made, 6)
+    made.attachment("queued_command", "Queued", role="user").answer("Fine.").prompt("Second").answer("Done.")
+    rows = parted(folder, made, 7)
 
     assert "ownNote" not in str(rows)
     assert "Go on\\n</system-reminder>" in str(rows)
     assert "local_command" not in str(rows)
     assert "local-command-stdout" in str([row for row in rows if row["type"] == "user"])
     assert "API Error" not in str(rows)
+    assert [row["message"]["content"] for row in rows if "Queued" in str(row)] == [[{"type": "text", "text": "Queued"}]]
+    in_place = [row for row in parted(folder, made, 7, in_place=True) if "Queued" in str(row)]
+    assert [row["type"] for row in in_place] == ["attachment"]  # as the running client has it
 
 
 def test_the_mode_is_written_where_only_prompts_said_it(folder: Path) -> None:
