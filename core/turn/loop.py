@@ -16,7 +16,7 @@ from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State as WindowState
 from core.context.tokens.words import tokens as short
 from core.errors import CompactionError, ContextFull, FoldmarkError, NothingToCompact, StorageError
-from core.model import Block, Message, tool_uses
+from core.model import Block, Message, text_block, tool_uses
 from core.stages.base import Plan, Scene, applied
 from core.stages.collapse import Collapse
 from core.stages.nudge import nudge
@@ -76,7 +76,7 @@ class Conversation:
         """
         self._freed.clear()
         self._warnings.clear()
-        self._said("prompt", [{"type": "text", "text": prompt}] if isinstance(prompt, str) else prompt)
+        self._said("prompt", [text_block(prompt)] if isinstance(prompt, str) else prompt)
         return self.go_on()
 
     def go_on(self) -> TurnResult:
@@ -132,9 +132,9 @@ class Conversation:
         scene = self.work.scene()
         snipped_tokens = 0
         for plan in pipeline.run(scene, self.work.settings.stages)[1]:
-            freed_tokens = self._decided(scene, plan)
-            snipped_tokens += freed_tokens if plan.stage == Snip.name else 0
-            scene = applied(scene, plan)
+            done = self._decided(scene, plan)
+            snipped_tokens += done.tokens_freed if done.stage == Snip.name else 0
+            scene = applied(scene, done)
         return snipped_tokens
 
     def _compact_if_due(self, snipped_tokens: int) -> None:
@@ -280,11 +280,16 @@ class Conversation:
         self.work.decide(scene, found.plan)
         return found.text
 
-    def _decided(self, scene: Scene, plan: Plan) -> int:
-        """Carries out the plan of a stage; what it freed, in tokens."""
-        freed_tokens = self.work.decide(scene, plan)
-        self._freed[plan.stage] = self._freed.get(plan.stage, 0) + freed_tokens
-        return freed_tokens
+    def _decided(self, scene: Scene, plan: Plan) -> Plan:
+        """Carries out the plan of a stage; what was carried out: nothing goes that could not be stored."""
+        try:
+            done = self.work.decide(scene, plan)
+        except StorageError as error:
+            done = Plan(plan.stage, reason=str(error))
+        if len(done.decisions) < len(plan.decisions):
+            self._warnings.append(done.reason)
+        self._freed[plan.stage] = self._freed.get(plan.stage, 0) + done.tokens_freed
+        return done
 
     def _noted(self, event: Compacted) -> Compacted:
         freed_tokens = event.tokens_before - event.tokens_after

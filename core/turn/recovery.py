@@ -218,10 +218,10 @@ class Ladder:
         return True
 
     def _decided(self, scene: Scene, planned: Plan) -> bool:
-        freed_tokens = self.work.decide(scene, planned)
-        if freed_tokens > 0:
-            self.removed += _ids(planned)
-        return freed_tokens > 0
+        done = self.work.decide(scene, planned)
+        if done.tokens_freed > 0:
+            self.removed += _ids(done)
+        return done.tokens_freed > 0
 
     def _fits(self, goal: _Goal) -> bool:
         """Whether the request should be taken now; without figures only the API can tell."""

@@ -21,7 +21,7 @@ from core.context.tokens.models import Model
 from core.context.tokens.window import Levels, levels
 from core.defaults import KEEP_TOKENS
 from core.errors import CompactionError, NothingToCompact
-from core.model import JSON, Block, Message
+from core.model import JSON, Block, Message, text_block
 from core.stages.base import Plan as StagePlan
 from core.stages.base import Scene, Stage
 from core.stages.collapse import Collapse
@@ -142,8 +142,8 @@ class Work:
         how = replace(settings.request, max_tokens=self.max_tokens)
         return build(scene, settings.system, settings.tools, how)
 
-    def decide(self, scene: Scene, planned: StagePlan) -> int:
-        """Stores what a plan takes out and records its decisions; gives the tokens that were freed.
+    def decide(self, scene: Scene, planned: StagePlan) -> StagePlan:
+        """Stores what a plan takes out and records its decisions; what was carried out of it.
 
         Raises WriteFailed, then nothing was decided.
         """
@@ -151,7 +151,7 @@ class Work:
         store_pages(self.store, scene, stored, self.state.session)
         if stored.decisions:
             self.journal.append(Decided(stored.stage, stored.decisions, stored.tokens_freed))
-        return stored.tokens_freed if stored.decisions else 0
+        return stored
 
     def compact(
         self, trigger: Trigger, summarizer: Summarizer, memory: MemoryPlan | None = None, keep_tokens: int | None = None
@@ -273,7 +273,7 @@ def _tagged(scene: Scene) -> Scene:
     ids = ShortIds.of(scene.messages)
     known = {m.uuid for m in scene.messages}
     view = tuple(
-        replace(m, content=(*m.content, {"type": "text", "text": tag(ids.short(m.uuid))}))
+        replace(m, content=(*m.content, text_block(tag(ids.short(m.uuid)))))
         if m.role == "user" and m.kind in ("prompt", "results") and m.uuid in known
         else m
         for m in scene.view().messages

@@ -365,6 +365,24 @@ def test_each_compaction_has_everybody_find_out_anew(tmp_path: Path) -> None:
     assert cleaned == [1]
 
 
+def test_what_cannot_be_stored_stays_and_is_said(tmp_path: Path) -> None:
+    (tmp_path / "tool-results").write_text("a file where the folder would be")
+    made = History().prompt("Go.").use("t1", "Grep", "x" * 300_000, pattern="x").answer("So.")
+    for number in range(60):
+        made.prompt(f"Request {number}.").use(f"u{number}", "Grep", "word " * 900, pattern="y").answer("Read.")
+    fake = Fake()
+    talk = conversation(
+        tmp_path, fake, Journal("s", made.messages), stages=(ToolBudget(), Collapse()), window_tokens=150_000
+    )
+
+    result = talk.turn("More.")
+
+    assert result.reply.text == "Done."
+    assert "x" * 300_000 in str(fake.bodies[-1])
+    assert any("t1 stays, it could not be stored" in w for w in result.warnings)
+    assert dict(result.stages)["collapse"] == 0
+
+
 def test_no_warning_by_a_size_that_is_out_of_date(tmp_path: Path) -> None:
     talk, fake = filled(tmp_path, Broken(0), 15_000, window_tokens=60_000)
     fake.overhead_tokens = 1_000
