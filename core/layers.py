@@ -117,7 +117,7 @@ def _toml(path: Path) -> dict[str, Value]:
 
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also a number of too many digits, and lists in lists in lists
         raise _unreadable(path, error) from None
     return {key: Value(value, str(path), path.parent) for key, value in content.items()}
 

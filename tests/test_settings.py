@@ -189,7 +189,9 @@ def test_an_unknown_variable_is_left_alone(folders: Folders) -> None:
     assert folders.load({"FOLDMARK_SHARED": "/x"}).keep_tokens == 20_000
 
 
-@pytest.mark.parametrize("content", [b"keep_tokens =", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "content", [b"keep_tokens =", b"\xff\xfe", b"keep_tokens = 1" + 5_000 * b"0", b"keep_tokens = " + 5_000 * b"["]
+)
 def test_a_broken_file_is_refused_by_name(folders: Folders, content: bytes) -> None:
     file = folders.user / "foldmark.toml"
     file.write_bytes(content)

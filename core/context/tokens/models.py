@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -25,32 +25,35 @@ SYNTHETIC = "<synthetic>"
 
 LONG_WINDOW_TOKENS = 1_000_000
 """What an id that ends in `[1m]` asks for."""
+Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]
+"""What figures may be: a price below zero would lift every cap on spending, a huge one gives no number any more."""
 
 
 class Prices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """US dollars per million tokens, for requests whose whole prompt has at most `up_to_tokens` (None: any)."""
 
-    input: float
-    output: float
-    write_5m: float
-    write_1h: float
-    read: float
-    up_to_tokens: int | None = None
+    input: Dollars
+    output: Dollars
+    write_5m: Dollars
+    write_1h: Dollars
+    read: Dollars
+    up_to_tokens: Tokens | None = None
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One model; a table may give the same figures to several `ids` (without dates: those are understood)."""
 
-    ids: tuple[str, ...]
-    window_tokens: int
-    max_output_tokens: int
+    ids: Annotated[tuple[str, ...], msgspec.Meta(min_length=1)]
+    window_tokens: Tokens
+    max_output_tokens: Tokens
     tokenizer: Tokenizer
     image: ImageRule
-    cache_min_tokens: int
+    cache_min_tokens: Tokens
     """The shortest prefix that is cached."""
     prices: tuple[Prices, ...] = ()
     """By rising `up_to_tokens`; empty where they are not known."""
-    client_window_tokens: int | None = None
+    client_window_tokens: Tokens | None = None
     """What the client fills of the window unless the id says `[1m]`, where that is less than all of it."""
     known: bool = True
 
@@ -162,6 +165,8 @@ def _built_in() -> Models:
 
 
 def _read(path: Path) -> _Table:
+    if not path.is_file():  # a project may name it, and a pipe or a device never ends
+        raise SettingsError(f"cannot read the model table {path}: there is no such file")
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Table)
     except OSError as error:

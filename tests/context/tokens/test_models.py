@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from core.context.tokens.models import SYNTHETIC, load, lookup
 from core.errors import SettingsError
+
+PRICES = {"input": 1, "output": 5, "write_5m": 1, "write_1h": 2, "read": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -132,9 +135,22 @@ def test_a_bad_table_is_refused_by_name(tmp_path: Path, text: str) -> None:
     assert error.value.hint
 
 
-def test_a_table_that_is_not_there_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["none.json", "pipe", "\0"])
+def test_a_table_that_is_not_there_is_refused(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+
     with pytest.raises(SettingsError):
-        load(tmp_path / "none.json")
+        load(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("ids", []), ("window_tokens", -1), ("window_tokens", 10**12), ("prices", [{**PRICES, "input": -1}]),
+     ("prices", [{**PRICES, "read": 1e308}])],
+)  # fmt: skip
+def test_figures_that_cannot_be_are_refused(tmp_path: Path, key: str, value: object) -> None:
+    with pytest.raises(SettingsError):
+        load(write(tmp_path, {"models": [{**own_row("any", 8_000), key: value}]}))
 
 
 TABLE = Path(__file__).resolve().parents[3] / "core" / "context" / "tokens" / "models.json"
