@@ -63,6 +63,36 @@ class Message:
         return self.uuids[0] if self.uuids else ""
 
 
+def string(value: JSON) -> str:
+    """The value if it is text, else ""."""
+    return value if isinstance(value, str) else ""
+
+
+def mapping(value: JSON) -> dict[str, JSON]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def sequence(value: JSON) -> list[JSON]:
+    """The value if it is an array, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def mappings(value: JSON) -> list[dict[str, JSON]]:
+    """The objects in the value if it is an array."""
+    return [item for item in sequence(value) if isinstance(item, dict)]
+
+
+def count(value: JSON) -> int:
+    """The value if it is a whole number above zero, else 0."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def text_block(text: str) -> Block:
+    """A text block."""
+    return {"type": "text", "text": text}
+
+
 def block_text(block: Block) -> str:
     """The readable text of a block: its text, thinking, or the joined text of a tool result; "" for media."""
     match block.get("type"):

@@ -18,8 +18,7 @@ from core.api.failures import classify
 from core.api.patience import Attempts, Patience
 from core.api.payload import betas, count_payload
 from core.api.stream import StreamedMessage
-from core.model import JSON
-from core.transcript.formats.blocks import mapping, string
+from core.model import JSON, mapping, string
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError

@@ -10,8 +10,7 @@ import msgspec
 from core.api.endpoint import ApiError, Reply
 from core.api.failures import classify
 from core.api.stream import reply_of
-from core.model import JSON
-from core.transcript.formats.blocks import mapping, string
+from core.model import JSON, mapping, string
 
 _PATH = "/v1/messages/batches"
 MOST_REQUESTS, MOST_BYTES = 10_000, 200_000_000

@@ -9,8 +9,7 @@ from core.api.endpoint import ApiError, Endpoint, Reply
 from core.api.payload import prompt_tokens
 from core.context.tokens.cost import request_cost
 from core.context.tokens.models import Models, load
-from core.model import JSON, Usage
-from core.transcript.formats.blocks import mapping, mappings, string
+from core.model import JSON, Usage, mapping, mappings, string
 from core.transcript.formats.messages import usage_of
 
 

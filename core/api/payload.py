@@ -8,8 +8,7 @@ import msgspec
 
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.models import lookup
-from core.model import JSON, Block
-from core.transcript.formats.blocks import mapping, mappings
+from core.model import JSON, Block, mapping, mappings, text_block
 from core.transcript.outline import outline_blocks
 
 CONTEXT_BETA = "context-management-2025-06-27"
@@ -44,7 +43,7 @@ def count_payload(body: Mapping[str, JSON]) -> dict[str, JSON]:
 def prompt_blocks(body: Mapping[str, JSON]) -> list[Block]:
     """All that a body sends, as blocks in the order in which the API reads them: tools, system prompt, messages."""
     return [
-        *(_text(msgspec.json.encode(tool).decode()) for tool in mappings(body.get("tools"))),
+        *(text_block(msgspec.json.encode(tool).decode()) for tool in mappings(body.get("tools"))),
         *_content(body.get("system")),
         *(block for message in mappings(body.get("messages")) for block in _content(message.get("content"))),
     ]
@@ -57,8 +56,4 @@ def prompt_tokens(body: Mapping[str, JSON]) -> int:
 
 
 def _content(value: JSON) -> list[Block]:
-    return [_text(value)] if isinstance(value, str) else mappings(value)
-
-
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
+    return [text_block(value)] if isinstance(value, str) else mappings(value)

@@ -19,8 +19,7 @@ import msgspec
 from core.api.endpoint import ApiError, Reply
 from core.api.failures import classify
 from core.api.patience import Attempts, Patience
-from core.model import JSON, Usage
-from core.transcript.formats.blocks import mapping, mappings, string
+from core.model import JSON, Usage, mapping, mappings, string, text_block
 from core.transcript.formats.messages import usage_of
 
 _ALWAYS = ("-p", "--output-format", "json", "--strict-mcp-config", "--setting-sources", "user")
@@ -162,7 +161,7 @@ def _reply(done: subprocess.CompletedProcess[str]) -> Reply:
         raise classify(status if isinstance(status, int) else None, "", text or string(result.get("subtype")))
     models = mapping(result.get("modelUsage"))
     return Reply(
-        ({"type": "text", "text": text},),
+        (text_block(text),),
         string(result.get("stop_reason")) or "end_turn",
         usage_of(mapping(result.get("usage"))) or Usage(),
         next(iter(models), ""),

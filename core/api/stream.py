@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from core.api.endpoint import ApiError, Reply
-from core.model import JSON, Block, Usage
-from core.transcript.formats.blocks import mapping, mappings, string
+from core.model import JSON, Block, Usage, mapping, mappings, string
 from core.transcript.formats.messages import usage_of
 
 

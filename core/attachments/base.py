@@ -15,7 +15,7 @@ from typing import ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
-from core.model import JSON, Block, Kind, Message, Role
+from core.model import JSON, Block, Kind, Message, Role, text_block
 
 REMINDER = "<system-reminder>\n{}\n</system-reminder>"
 """The client records the texts of attachments in this wrapper."""
@@ -36,7 +36,7 @@ class Attachment(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
 
     def recorded(self) -> tuple[Block, ...]:
         """What its row holds."""
-        return ({"type": "text", "text": REMINDER.format(self.text())},)
+        return (text_block(REMINDER.format(self.text())),)
 
     def blocks(self) -> tuple[Block, ...]:
         """What the model gets."""

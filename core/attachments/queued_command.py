@@ -8,7 +8,7 @@ from typing import ClassVar, Self, cast
 import msgspec
 
 from core.attachments.base import REMINDER, Attachment, World, of_kind
-from core.model import Block, Kind, Role, block_text
+from core.model import Block, Kind, Role, block_text, text_block
 
 
 class QueuedCommand(Attachment, frozen=True, tag="queued_command"):
@@ -27,11 +27,11 @@ class QueuedCommand(Attachment, frozen=True, tag="queued_command"):
 
     def blocks(self) -> tuple[Block, ...]:
         """The text without the wrapper, and the images."""
-        return ({"type": "text", "text": self.text()}, *self._media())
+        return (text_block(self.text()), *self._media())
 
     def recorded(self) -> tuple[Block, ...]:
         """The text in the wrapper, and the images."""
-        return ({"type": "text", "text": REMINDER.format(self.text())}, *self._media())
+        return (text_block(REMINDER.format(self.text())), *self._media())
 
     @classmethod
     def scan(cls, world: World, earlier: Sequence[Attachment]) -> Sequence[Self]:
@@ -45,7 +45,7 @@ class QueuedCommand(Attachment, frozen=True, tag="queued_command"):
 
     def _given(self) -> Sequence[Block]:
         if isinstance(self.prompt, str):
-            return ({"type": "text", "text": self.prompt},)
+            return (text_block(self.prompt),)
         return cast("tuple[Block, ...]", self.prompt)
 
     def _media(self) -> list[Block]:

@@ -14,7 +14,7 @@ from core.compaction.restore_state import restored_state
 from core.compaction.state import NO_STATE, State
 from core.compaction.verify import Limits, Verification, verified
 from core.errors import NothingToCompact, SummaryRejected
-from core.model import Message, block_text, without_thinking
+from core.model import Message, block_text, text_block, without_thinking
 from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.summarizers.base import Summarizer, Summary, SummaryRequest, growth_chars
@@ -213,4 +213,4 @@ def _request(gone: Sequence[Message], options: Options, added: Answer, cwd: str,
 
 def text_message(kind: Literal["summary", "meta"], text: str) -> Message:
     """A user message that the client made."""
-    return Message("user", kind, ({"type": "text", "text": text},))
+    return Message("user", kind, (text_block(text),))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from core.model import JSON, Block, Message, block_text, call_id, tool_results, tool_uses
+from core.model import JSON, Block, Message, block_text, call_id, mapping, string, tool_results, tool_uses
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.reader import Log
@@ -185,5 +185,4 @@ def _given(call: Block) -> dict[str, JSON]:
 
 
 def _string(value: JSON, key: str) -> str:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
+    return string(mapping(value).get(key))

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec.structs import replace as replace_fields
 
-from core.model import JSON, Block, Message, call_id, is_media, tool_results, without_thinking
+from core.model import JSON, Block, Message, call_id, is_media, text_block, tool_results, without_thinking
 from core.transcript.blob import media_blob
 
 Request: TypeAlias = int | None
@@ -312,7 +312,7 @@ def _stand_in(decision: Snipped | Collapsed, text: str, first: Message) -> _Stan
     return _StandIn(
         "user",
         "meta",
-        ({"type": "text", "text": text},),
+        (text_block(text),),
         (decision.id,),
         timestamp=first.timestamp,
         id=decision.id,
@@ -344,7 +344,7 @@ def _new_result(block: Block, replaced: Mapping[str, Replaced], media: Mapping[s
     new: JSON = list[JSON](_noted(content, notes)) if isinstance(content, list) else content
     if decision is not None and isinstance(new, list):
         kept = [i for i in new if decision.reason == "budget" and (is_media(i) or _is_note(i, notes))]
-        new = [{"type": "text", "text": decision.text}, *kept]
+        new = [text_block(decision.text), *kept]
     elif decision is not None:
         new = decision.text
     return block if new == content else {**block, "content": new}
@@ -357,7 +357,7 @@ def _noted(items: Sequence[_Item], notes: Notes) -> list[_Item | Block]:
 
 def _note_for(item: _Item, notes: Notes) -> _Item | Block:
     note = notes.get(media_blob(item).id) if isinstance(item, dict) and is_media(item) else None
-    return item if note is None else {"type": "text", "text": note.text}
+    return item if note is None else text_block(note.text)
 
 
 def _is_note(item: JSON, notes: Notes) -> bool:

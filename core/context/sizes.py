@@ -12,7 +12,7 @@ from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, ContextSize, LedgerItem, fitted, items_of, measure
 from core.context.tokens.models import Model
 from core.context.view import messages_of
-from core.model import Block, Message
+from core.model import Block, Message, text_block
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.formats.conversation import Conversation
@@ -89,7 +89,7 @@ def overhead_tokens(log: Log, chain: Chain) -> int:
 def recorded_overhead_tokens(conversation: Conversation, model: Model) -> int:
     """As `overhead_tokens`, of another client's conversation: the system prompt and the tools that the file holds."""
     texts = [conversation.system, *(msgspec.json.encode(tool).decode() for tool in conversation.tools)]
-    blocks: list[Block] = [{"type": "text", "text": text} for text in texts if text]
+    blocks: list[Block] = [text_block(text) for text in texts if text]
     return round(Estimator(model).tokens(outline_blocks(blocks)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from core.context.dialect import NEWEST, Dialect
-from core.model import JSON, Block, Kind, Message, Role, call_id, is_thinking, tool_results
+from core.model import JSON, Block, Kind, Message, Role, call_id, is_thinking, text_block, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.reader import Log
@@ -172,7 +172,7 @@ def _bare(block: Block) -> Block:
 
 
 def _text(text: str) -> tuple[Block, ...]:
-    return ({"type": "text", "text": text},)
+    return (text_block(text),)
 
 
 def _blocks(content: JSON) -> tuple[Block, ...]:

@@ -26,7 +26,7 @@ from core.context.tokens.models import load as load_models
 from core.context.tokens.window import levels
 from core.defaults import KEEP_TOKENS
 from core.errors import InputError
-from core.model import JSON, Block, Message, block_text, call_id, tool_uses
+from core.model import JSON, Block, Message, block_text, call_id, text_block, tool_uses
 from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.service.operation import Operation, StageReport, Target
@@ -168,7 +168,7 @@ class _Ask:
         session, options = self.session, self.options
         model = self._model()
         own = model_of(session, options.models_file)
-        system: tuple[Block, ...] = tuple(_text(t) for t in (redact(session.system), _SYSTEM) if t)
+        system: tuple[Block, ...] = tuple(text_block(t) for t in (redact(session.system), _SYSTEM) if t)
         tools = _tools(sent, session.tools)
         overhead = prompt_tokens({"model": model.id, "system": [*system], "tools": [*tools]})
         window_tokens = window_of(session, model, options.window_tokens)
@@ -228,10 +228,6 @@ class _Ask:
         )
 
 
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
-
-
 def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages as another model takes them: no secrets, no thinking, no blocks of tools that are not there.
 
@@ -249,7 +245,7 @@ def _plain_block(block: Block) -> Block:
     """The block with names and ids that the API takes, and without references to tools."""
     content = block.get("content")
     if block.get("type") == "compaction":  # the block itself is signed for the conversation that it was made in
-        return _text(block_text(block))
+        return text_block(block_text(block))
     if block.get("type") == "tool_use":
         given = block.get("input")
         fields: JSON = given if isinstance(given, dict) else {"input": given}

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from core.context.view import messages_of
 from core.errors import FoldmarkError, IdNotFound, WrongPattern
-from core.model import JSON, Block, Message, block_text, call_id
+from core.model import JSON, Block, Message, block_text, call_id, text_block
 from core.service.session import Result, Session, SessionRef, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
@@ -339,7 +339,7 @@ def _content(row: dict[str, JSON]) -> list[Block]:
     message = row.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
-        return [{"type": "text", "text": content}]
+        return [text_block(content)]
     return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from core.context.projection import Collapsed, Committed, Decision, Withdrawn
 from core.context.rounds import tail_start
 from core.errors import IdNotFound, InputError
-from core.model import Message, block_text
+from core.model import Message, block_text, text_block
 from core.redact.values import redact_messages
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import freed_tokens
@@ -257,7 +257,7 @@ def _noted(
 
     def draft(chars: int) -> tuple[str, int]:
         note = f"{head}\n{Extractive().summarize(SummaryRequest(clean, chars)).text}"
-        return note, scene.block_tokens([{"type": "text", "text": note}])
+        return note, scene.block_tokens([text_block(note)])
 
     note, size = draft(room_chars(room_tokens))
     if size > room_tokens:  # a text of dense tokens: once more, by what was found

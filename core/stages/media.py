@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 from core.context.projection import MediaReplaced
-from core.model import Block, Message, call_id, is_media
+from core.model import Block, Message, call_id, is_media, text_block
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.transcript.blob import Blob, media_blob
@@ -155,7 +155,7 @@ def media_items(view: Sequence[Message]) -> Iterator[MediaItem]:
 
 def _edit(scene: Scene, item: MediaItem) -> Edit:
     text = _note(item, str(PurePath(scene.store_folder) / item.blob.file))
-    note: Block = {"type": "text", "text": text}
+    note: Block = text_block(text)
     freed_tokens = scene.block_tokens([item.block]) - scene.block_tokens([note])
     body = Stored(item.blob.id, "", item.block)
     return Edit(item.at, MediaReplaced(item.owner, item.blob.id, text), freed_tokens, body)

@@ -12,7 +12,7 @@ import msgspec
 from core.facts.names import names_in
 from core.facts.outcomes import exit_code, normal
 from core.facts.scan import Call, Conversation, scan
-from core.model import JSON, Block, Message, call_id, tool_results, tool_uses
+from core.model import JSON, Block, Message, call_id, string, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.results import tool_results_of
 
@@ -188,9 +188,9 @@ def _give_up(
         call = deed.call
         if call.path and call.changes and deed.worked:
             edits.append(deed)
-            for at in olds.pop((call.path, _string(call, "new_string")), ()):
+            for at in olds.pop((call.path, string(call.input.get("new_string"))), ()):
                 rounds[at].dead = True
-            if old := _string(call, "old_string"):
+            if old := string(call.input.get("old_string")):
                 olds.setdefault((call.path, old), []).append(deed.round)
         elif call.command and deed.worked:
             if _COMMIT.search(call.command):
@@ -207,11 +207,6 @@ def _give_up(
             turned_down = bool(_REJECTED.match(next(texts, "")))
         else:
             one.dead |= turned_down
-
-
-def _string(call: Call, key: str) -> str:
-    value = call.input.get(key)
-    return value if isinstance(value, str) else ""
 
 
 def _still_there(rounds: Sequence[RoundFacts], edits: Sequence[_Deed], undone: re.Match[str]) -> Iterator[_Deed]:

@@ -14,7 +14,7 @@ from core.context.projection import Snipped, Withdrawn
 from core.context.rounds import closed_points
 from core.context.short_ids import ShortIds
 from core.errors import IdNotFound, InputError
-from core.model import Message
+from core.model import Message, text_block
 from core.stages.base import Plan, Scene
 from core.stages.receipt import page_name, receipt
 from core.stages.snip_scores import Candidate, candidates
@@ -179,7 +179,7 @@ class Snip:
         ident = derived_id("snip", *(m.uuid for m in messages))
         tokens = sum(look.sizes[i] for i in gone)
         marker = receipt("removed", messages, tokens, page_name("snip", ident), scene.store_folder)
-        freed = tokens - scene.block_tokens([{"type": "text", "text": marker}])
+        freed = tokens - scene.block_tokens([text_block(marker)])
         if freed <= 0:
             raise InputError(f"the line in its place is as long as the {tokens} tokens of that range", "name more")
         uuids = tuple(u for m in messages for u in m.uuids)

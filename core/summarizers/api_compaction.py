@@ -15,7 +15,7 @@ from core.api.metered import billed_usage
 from core.context.tokens.models import Models, load
 from core.context.view import api_messages
 from core.errors import SummaryRejected
-from core.model import JSON, Message, tool_uses, without_thinking
+from core.model import JSON, Message, text_block, tool_uses, without_thinking
 from core.summarizers.answer import Written, read
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.compose import composed, redacted, text_chars
@@ -62,7 +62,7 @@ class ApiCompaction:
             return {**kept, "max_tokens": self._room(request), "compaction": wanted}
         messages = [m for m in request.messages if m.kind not in ("attachment", "meta")]
         if request.previous.strip():
-            messages = [Message("user", "summary", ({"type": "text", "text": request.previous},)), *messages]
+            messages = [Message("user", "summary", (text_block(request.previous),)), *messages]
         return {
             "model": self._id,
             "max_tokens": self._room(request),

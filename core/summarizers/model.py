@@ -14,7 +14,7 @@ from core.api.metered import added, billed_usage
 from core.api.payload import prompt_tokens
 from core.context.tokens.models import Models, load
 from core.errors import SummaryRejected
-from core.model import JSON, Usage
+from core.model import JSON, Usage, text_block
 from core.summarizers.answer import Written, read
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.compose import composed, redacted, text_chars
@@ -150,7 +150,7 @@ def continued(body: Mapping[str, JSON], text: str) -> dict[str, JSON]:
     """A request with one more text of the user at its end; all before it stays as it is, byte for byte."""
     messages = body.get("messages")
     history: list[JSON] = [*messages] if isinstance(messages, list) else []
-    block: JSON = {"type": "text", "text": text}
+    block: JSON = text_block(text)
     last = history[-1] if history else None
     if isinstance(last, dict) and last.get("role") == "user":
         content = last.get("content")

@@ -16,7 +16,7 @@ from core.context.rounds import cut_points
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.models import SYNTHETIC, Model
 from core.facts.text import cut, typed
-from core.model import Block, Message, block_text, call_id, tool_uses
+from core.model import Message, block_text, call_id, text_block, tool_uses
 from core.transcript.outline import outline_blocks
 
 RESULT_CHARS, ERROR_CHARS = 2_000, 4_000
@@ -97,7 +97,9 @@ def quotation(messages: Sequence[Message], model: Model) -> Quotation:
     for begin, end in pairwise(cut_points(messages)):
         members = messages[begin:end]
         if text := "\n\n".join(filter(None, (_quoted(m, mark, names) for m in members))):
-            rounds.append((Part(text, tokens(outline_blocks([_text(text)]))), any(m.kind == "prompt" for m in members)))
+            rounds.append(
+                (Part(text, tokens(outline_blocks([text_block(text)]))), any(m.kind == "prompt" for m in members))
+            )
     asked = [at for at, (_, is_request) in enumerate(rounds) if is_request]
     staying = {*asked[:1], *asked[-1:], len(rounds) - 1}
     return Quotation(mark, tuple(replace(part, stays=at in staying) for at, (part, _) in enumerate(rounds)))
@@ -158,7 +160,3 @@ def _shortened(text: str, chars: int) -> str:
         return text
     tail = int(chars * _TAIL_PART)
     return f"{text[: chars - tail]}\n[… {len(text) - chars:,} characters left out …]\n{text[-tail:]}"
-
-
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}

@@ -11,10 +11,9 @@ import msgspec
 from core.api.payload import prompt_blocks
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.models import lookup
-from core.model import JSON, Block
+from core.model import JSON, Block, mappings
 from core.testing.answers import Answer, Failure, prompt_too_long
 from core.testing.api import Request, counted
-from core.transcript.formats.blocks import mappings
 from core.transcript.outline import outline_blocks
 
 _MARK = "cache_control"

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from core.errors import Damaged
-from core.model import JSON, Usage
+from core.model import JSON, Usage, text_block
 from core.transcript.decode import decode_json
 from core.transcript.outline import BlockHead, BlockOutline, outline_blocks, outline_content, outline_heads
 
@@ -158,7 +158,7 @@ def _with_message(
         measured = outline_heads(content)
         outlines = outline_content(bytes(_decode_content(raw).message.content)) if measured is None else measured
     elif content is not None:
-        outlines = outline_blocks([{"type": "text", "text": content}])
+        outlines = outline_blocks([text_block(content)])
     return Entry(
         offset,
         size,

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from core.attachments.base import REMINDER, Files
 from core.attachments.memory_files import MemoryFile, of_folder, rules_of, with_imports
-from core.model import Message
+from core.model import Message, text_block
 from core.redact.text import redact
 
 STATUS_CHARS = 2_000
@@ -90,7 +90,7 @@ class UserContext:
 
     def message(self) -> Message:
         """It as the first message of a request."""
-        return Message("user", "meta", ({"type": "text", "text": REMINDER.format(self.text)},), ("user-context",))
+        return Message("user", "meta", (text_block(REMINDER.format(self.text)),), ("user-context",))
 
 
 class FixedContext:

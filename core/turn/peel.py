@@ -14,7 +14,7 @@ from itertools import pairwise
 from core.context.projection import Decision, Replaced
 from core.context.rounds import closed_points, cut_points, tail_start
 from core.facts.text import cut
-from core.model import JSON, Message, block_text, call_id, tool_uses
+from core.model import JSON, Message, block_text, call_id, text_block, tool_uses
 from core.redact.values import redact_messages
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import editable_from
@@ -244,7 +244,7 @@ class _Knife:
         request = SummaryRequest(redact_messages(told), room_chars(room), transcript=page)
         text = _TOLD + Extractive().summarize(request).text
         ident = derived_id("peeled", *(u for m in told for u in m.uuids), *self.removed)
-        return Row.of(Message("user", "summary", ({"type": "text", "text": text},), (ident,)))
+        return Row.of(Message("user", "summary", (text_block(text),), (ident,)))
 
 
 def _shortened(value: JSON) -> JSON:

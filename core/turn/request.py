@@ -15,7 +15,7 @@ from core.context.projection import CacheEdited, State
 from core.context.tokens.cost import CacheLife
 from core.context.view import api_messages
 from core.errors import InputError
-from core.model import JSON, Block, Message, call_id, is_thinking, tool_results, tool_uses
+from core.model import JSON, Block, Message, call_id, is_thinking, text_block, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.microcompact import Form
 from core.stages.results import tool_results_of
@@ -61,7 +61,7 @@ def build(
     body: dict[str, JSON] = {"model": scene.model.id, "max_tokens": how.max_tokens}
     if tools:
         body["tools"] = _marked_last(tools, how.fixed_life)
-    if blocks := [_text(system)] if isinstance(system, str) and system else [*system]:
+    if blocks := [text_block(system)] if isinstance(system, str) and system else [*system]:
         body["system"] = _marked_last([b for b in blocks if isinstance(b, dict)], how.fixed_life)
     body["messages"] = _marked_messages(messages, how.message_life)
     if how.tool_choice is not None and tools:
@@ -103,7 +103,7 @@ def _opened(messages: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
     head = content[0] if isinstance(content, list) and content else None
     if first.get("role") != "assistant" or (isinstance(head, dict) and head.get("type") == "compaction"):
         return messages
-    return [{"role": "user", "content": [_text(BEGINNING_GONE)]}, *messages]
+    return [{"role": "user", "content": [text_block(BEGINNING_GONE)]}, *messages]
 
 
 def _signed(message: Message) -> Message:
@@ -146,10 +146,6 @@ def _cache_edit(edit: CacheEdited, messages: Sequence[Message]) -> Block:
 
 def _referable(block: Block) -> Block:
     return {**block, "cache_reference": call_id(block)} if block.get("type") == "tool_result" else block
-
-
-def _text(text: str) -> Block:
-    return {"type": "text", "text": text}
 
 
 def _mark(block: Block, life: CacheLife) -> Block:

@@ -12,7 +12,7 @@ from typing import cast
 import msgspec
 
 from core.errors import FoldmarkError
-from core.model import JSON
+from core.model import JSON, text_block
 from core.service.hooks.given import Given, decoded
 from core.service.hooks.limits import Limits
 
@@ -120,4 +120,4 @@ def _with(use: ToolUse, text: str) -> JSON:
 
 
 def _shaped_like(content: JSON, text: str) -> JSON:
-    return [{"type": "text", "text": text}] if isinstance(content, list) else text
+    return [text_block(text)] if isinstance(content, list) else text

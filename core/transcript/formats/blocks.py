@@ -1,4 +1,4 @@
-"""Pieces that all readers build with: values of the expected type, blocks, messages with ids, one of several."""
+"""Pieces that all readers build with: blocks, messages with ids, one of several."""
 
 from __future__ import annotations
 
@@ -8,42 +8,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from core.errors import SessionNotFound
-from core.model import JSON, Block, Kind, Message, Role, Usage, tool_results, tool_uses
+from core.model import JSON, Block, Kind, Message, Role, Usage, string, text_block, tool_results, tool_uses
 from core.transcript.formats.damage import Findings
 
 _NAMESPACE = uuid.UUID("5f0d1b52-7c0a-5d3e-9a55-0f01d3a8c0de")
 _LISTED = 20
 """Conversations that an error lists by name."""
-
-
-def string(value: JSON) -> str:
-    """The value if it is text, else ""."""
-    return value if isinstance(value, str) else ""
-
-
-def mapping(value: JSON) -> dict[str, JSON]:
-    """The value if it is an object, else an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def sequence(value: JSON) -> list[JSON]:
-    """The value if it is an array, else an empty one."""
-    return value if isinstance(value, list) else []
-
-
-def mappings(value: JSON) -> list[dict[str, JSON]]:
-    """The objects in the value if it is an array."""
-    return [item for item in sequence(value) if isinstance(item, dict)]
-
-
-def count(value: JSON) -> int:
-    """The value if it is a whole number above zero, else 0."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def text_block(text: str) -> Block:
-    """A text block."""
-    return {"type": "text", "text": text}
 
 
 def media_block(media_type: str, url: str) -> Block:

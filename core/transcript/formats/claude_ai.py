@@ -5,19 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from core.model import JSON, Block, Message
-from core.transcript.formats.blocks import (
-    Messages,
-    call_block,
-    choose,
-    mappings,
-    report_pairs,
-    result_block,
-    sequence,
-    string,
-    text_block,
-    thinking_block,
-)
+from core.model import JSON, Block, Message, mappings, sequence, string, text_block
+from core.transcript.formats.blocks import Messages, call_block, choose, report_pairs, result_block, thinking_block
 from core.transcript.formats.conversation import Conversation, Format
 from core.transcript.formats.damage import Findings, document
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from core.model import JSON, Block, Message, Usage, block_text
-from core.transcript.formats.blocks import Messages, count, mapping, mappings, report_pairs, string
+from core.model import JSON, Block, Message, Usage, block_text, count, mapping, mappings, string, text_block
+from core.transcript.formats.blocks import Messages, report_pairs
 from core.transcript.formats.codex_items import ITEM_TYPES, Grouper
 from core.transcript.formats.conversation import Conversation, Format
 from core.transcript.formats.damage import Findings, records
@@ -181,7 +181,7 @@ class _Rollout:
         grouper.flush()
         replacement = [_marked(m, text) for m in fresh.all]
         summary = next((m for m in reversed(replacement) if m.kind == "summary"), None)
-        block: Block = {"type": "text", "text": text} if text else {"type": "compaction", "content": None}
+        block: Block = text_block(text) if text else {"type": "compaction", "content": None}
         content = summary.content if summary else (block,)
         noted = self.built.add("user", "summary", content, timestamp=timestamp)
         if noted and summary:

@@ -6,19 +6,8 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 
-from core.model import JSON, Block, Kind, Role
-from core.transcript.formats.blocks import (
-    Messages,
-    call_block,
-    mapping,
-    mappings,
-    media_block,
-    result_block,
-    sequence,
-    string,
-    text_block,
-    thinking_block,
-)
+from core.model import JSON, Block, Kind, Role, mapping, mappings, sequence, string, text_block
+from core.transcript.formats.blocks import Messages, call_block, media_block, result_block, thinking_block
 from core.transcript.formats.damage import Findings, loads
 
 _INJECTED = (

@@ -6,21 +6,21 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from core.model import JSON, Block, Kind, Message, Usage, is_thinking
-from core.transcript.formats.blocks import (
-    Messages,
-    call_block,
+from core.model import (
+    JSON,
+    Block,
+    Kind,
+    Message,
+    Usage,
     count,
+    is_thinking,
     mapping,
     mappings,
-    media_block,
-    report_pairs,
-    result_block,
     sequence,
     string,
     text_block,
-    thinking_block,
 )
+from core.transcript.formats.blocks import Messages, call_block, media_block, report_pairs, result_block, thinking_block
 from core.transcript.formats.conversation import Conversation, Format
 from core.transcript.formats.damage import Findings, document, json_text, loads, records
 

@@ -6,8 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from core.model import JSON, Block, Kind, Message, block_text, is_thinking
-from core.transcript.formats.blocks import mapping, mappings, string
+from core.model import JSON, Block, Kind, Message, block_text, is_thinking, mapping, mappings, string
 from core.transcript.formats.damage import without_surrogates
 
 _HEADINGS: dict[Kind, str] = {

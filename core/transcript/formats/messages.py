@@ -5,19 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import Damaged, WrongFormat
-from core.model import JSON, Block, Kind, Message, Role, Usage
-from core.transcript.formats.blocks import (
-    Messages,
-    choose,
-    count,
-    expect_one,
-    mapping,
-    mappings,
-    report_pairs,
-    sequence,
-    string,
-    text_block,
-)
+from core.model import JSON, Block, Kind, Message, Role, Usage, count, mapping, mappings, sequence, string, text_block
+from core.transcript.formats.blocks import Messages, choose, expect_one, report_pairs
 from core.transcript.formats.conversation import Conversation, Format
 from core.transcript.formats.damage import Findings, document, records
 from core.transcript.formats.others import first_item, is_openai

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.model import JSON
-from core.transcript.formats.blocks import mapping, mappings, report_pairs, sequence, string
+from core.model import JSON, mapping, mappings, sequence, string
+from core.transcript.formats.blocks import report_pairs
 from core.transcript.formats.conversation import Conversation, Format
 from core.transcript.formats.damage import Findings, document
 from core.transcript.formats.opencode_v1 import read_v1

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from core.model import JSON, Block, Usage
-from core.transcript.formats.blocks import count, mapping
+from core.model import JSON, Block, Usage, count, mapping
 
 
 def iso_time(holder: dict[str, JSON]) -> str:

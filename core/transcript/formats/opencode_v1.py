@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from core.model import JSON, Block, Kind, Message
-from core.transcript.formats.blocks import (
-    Messages,
-    call_block,
-    mapping,
-    mappings,
-    media_block,
-    result_block,
-    string,
-    text_block,
-    thinking_block,
-)
+from core.model import JSON, Block, Kind, Message, mapping, mappings, string, text_block
+from core.transcript.formats.blocks import Messages, call_block, media_block, result_block, thinking_block
 from core.transcript.formats.damage import Findings
 from core.transcript.formats.opencode_parts import calls_first, iso_time, usage_of
 

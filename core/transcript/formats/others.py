@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from core.model import JSON
-from core.transcript.formats.blocks import mapping, mappings, string
+from core.model import JSON, mapping, mappings, string
 from core.transcript.formats.conversation import Format
 
 _MAGIC = (

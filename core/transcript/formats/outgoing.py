@@ -7,8 +7,8 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-from core.model import JSON, Block, Message
-from core.transcript.formats.blocks import result_block, string, text_block
+from core.model import JSON, Block, Message, string, text_block
+from core.transcript.formats.blocks import result_block
 from core.transcript.formats.damage import without_surrogates
 
 NO_RESULT = "No result of this call was recorded."

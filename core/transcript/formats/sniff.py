@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.errors import InputError, UnknownFormat, WrongFormat
-from core.model import JSON
+from core.model import JSON, mapping, string
 from core.transcript.formats import claude_ai, codex, gemini, messages, opencode, others
-from core.transcript.formats.blocks import mapping, string
 from core.transcript.formats.conversation import Format
 from core.transcript.formats.damage import is_blank, json_text, values
 

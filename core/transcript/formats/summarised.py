@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from core.model import Message
-from core.transcript.formats.blocks import string
+from core.model import Message, string
 from core.transcript.formats.outgoing import write_messages
 
 _HEAD = re.compile(r"\[Foldmark summarised what was before the last (\d+) tokens \(([0-9a-f]{16})\)\.\]\n\n")
