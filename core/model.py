@@ -31,6 +31,16 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
     cache_1h_tokens: int = 0
     """The part of `cache_creation_tokens` that was written with a lifetime of one hour."""
 
+    def __add__(self, other: Usage) -> Usage:
+        """What two responses took together."""
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.cache_creation_tokens + other.cache_creation_tokens,
+            self.cache_read_tokens + other.cache_read_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cache_1h_tokens + other.cache_1h_tokens,
+        )
+
     @property
     def prompt_tokens(self) -> int:
         """The exact size of everything that was sent."""

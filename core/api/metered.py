@@ -28,7 +28,7 @@ NO_CAPS = Caps()
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class Bill:
     """What was spent so far, failed calls left out: they cost nothing."""
 
     calls: int = 0
@@ -50,7 +50,7 @@ class Metered:
         self._inner, self._caps, self._clock = inner, caps, clock
         self._models = models or load()
         self._begin = clock()
-        self.spent = Spent()
+        self.spent = Bill()
 
     def send(self, body: Mapping[str, JSON], on_text: Callable[[str], None] | None = None) -> Reply:
         """The answer of the inner endpoint, put on the bill."""
@@ -94,8 +94,8 @@ class Metered:
         for part, of_model in billed(reply):
             cost = request_cost(part, self._models.lookup(of_model or model))
             dollars = None if dollars is None or cost is None else dollars + cost
-            usage = added(usage, part)
-        self.spent = Spent(self.spent.calls + 1, usage, dollars)
+            usage += part
+        self.spent = Bill(self.spent.calls + 1, usage, dollars)
 
 
 def billed(reply: Reply) -> list[tuple[Usage, str]]:
@@ -111,21 +111,7 @@ def billed(reply: Reply) -> list[tuple[Usage, str]]:
 
 def billed_usage(reply: Reply) -> Usage:
     """All that a reply is charged for."""
-    total = Usage()
-    for part, _ in billed(reply):
-        total = added(total, part)
-    return total
-
-
-def added(one: Usage, other: Usage) -> Usage:
-    """The sum of two."""
-    return Usage(
-        one.input_tokens + other.input_tokens,
-        one.cache_creation_tokens + other.cache_creation_tokens,
-        one.cache_read_tokens + other.cache_read_tokens,
-        one.output_tokens + other.output_tokens,
-        one.cache_1h_tokens + other.cache_1h_tokens,
-    )
+    return sum((part for part, _ in billed(reply)), Usage())
 
 
 def _over(cap: str, after: str) -> ApiError:

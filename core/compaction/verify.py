@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core.api.endpoint import ApiError
-from core.api.metered import added
 from core.compaction.claims import Claim, blanked, without_marks
 from core.compaction.ledger import mended
 from core.compaction.needs import Need
@@ -167,7 +166,7 @@ def _asked_again(
         if error.kind == "cancelled":
             raise
         return summary, found
-    summary = replace(summary, usage=added(summary.usage, repair.usage))
+    summary = replace(summary, usage=summary.usage + repair.usage)
     new = replace(summary, text=replaced_in(text, repair.sections))
     with suppress(SummaryRejected):
         check_form(new, source, limits)

@@ -10,7 +10,6 @@ from functools import cached_property
 import msgspec
 
 from core.api.endpoint import ApiError
-from core.api.metered import added
 from core.context.tokens.models import Model
 from core.errors import Changed, Damaged, FoldmarkError, NothingNoted, WrongFormat
 from core.memory.brief import brief, notes_in
@@ -277,7 +276,7 @@ class _Work:
         self.refused += (*found.refused, *(f"{_in_short(r.operation)}: {r.reason}" for r in done.refused))
         self.archived += len(done.dropped)
         self.calls += found.calls
-        self.usage = added(self.usage, found.usage)
+        self.usage += found.usage
 
     def _failed(self, error: FoldmarkError, seen: Unseen) -> None:
         if isinstance(error, ApiError) and error.kind in _NO_FAILURE:

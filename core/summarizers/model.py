@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.api.endpoint import ApiError, Endpoint, FailureKind, Reply
-from core.api.metered import added, billed_usage
+from core.api.metered import billed_usage
 from core.api.payload import prompt_tokens
 from core.context.tokens.models import Models, load
 from core.errors import SummaryRejected
@@ -135,7 +135,7 @@ class ModelSummarizer:
 
     def _sent(self, body: Mapping[str, JSON], bill: _Bill) -> Reply:
         reply = self._endpoint.send(body)
-        bill.usage = added(bill.usage, billed_usage(reply))
+        bill.usage += billed_usage(reply)
         return reply
 
 

@@ -86,13 +86,7 @@ class Outcome:
         """Counts one call."""
         self.usd += request_cost(usage, priced(model)) or 0.0
         self.peak_tokens = max(self.peak_tokens, usage.prompt_tokens)
-        self.usage = Usage(
-            self.usage.input_tokens + usage.input_tokens,
-            self.usage.cache_creation_tokens + usage.cache_creation_tokens,
-            self.usage.cache_read_tokens + usage.cache_read_tokens,
-            self.usage.output_tokens + usage.output_tokens,
-            self.usage.cache_1h_tokens + usage.cache_1h_tokens,
-        )
+        self.usage += usage
 
 
 @dataclass(frozen=True, slots=True)

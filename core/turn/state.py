@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace as replace_fields
 
-from core.api.metered import added
 from core.context.projection import Collapsed, Snipped, State, fold
 from core.model import Message, Usage, call_id, tool_results, without_thinking
 from core.turn.autocompact import AutoState
@@ -172,7 +171,7 @@ class Draft:
 
     def _spend(self, usage: Usage | None) -> None:
         if usage is not None:
-            self._spent = added(self._spent, usage)
+            self._spent += usage
 
 
 def fold_events(events: Iterable[Event]) -> TurnState:
