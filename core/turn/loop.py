@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -98,10 +99,19 @@ class Conversation:
     def compact(self) -> Compacted:
         """Compacts because the user wants it: automatic compaction may try again behind it.
 
-        Raises CompactionError, StorageError: then nothing was changed.
+        In reactive mode all but the last turn is peeled off, as after a refusal.  Raises CompactionError,
+        StorageError: then nothing was changed.
         """
-        self.work.journal.append(Acted())
-        event = self._noted(self.work.compact("manual", self.summarizer, self.memory))
+        work = self.work
+        work.journal.append(Acted())
+        if work.settings.reactive_only:
+            peeled = work.peel("manual", math.inf, work.levels.effective)
+            if peeled is None:
+                raise NothingToCompact("nothing can be peeled off")
+            event = peeled[0]
+        else:
+            event = work.compact("manual", self.summarizer, self.memory)
+        self._noted(event)
         self._attach()
         return event
 

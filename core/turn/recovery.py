@@ -20,8 +20,8 @@ from core.stages.collapse import Collapse
 from core.stages.media import Media, MediaSettings, Pick
 from core.summarizers.extractive import Extractive
 from core.transcript.blob import json_bytes
-from core.turn.events import Climbed, Compacted, Limited, Recovered, Rung, Stripped
-from core.turn.peel import clip, peel
+from core.turn.events import Climbed, Limited, Recovered, Rung, Stripped
+from core.turn.peel import clip
 from core.turn.work import Work
 
 MEDIA_RUNGS: tuple[Rung, ...] = ("media-old", "media-large", "media-all")
@@ -193,19 +193,11 @@ class Ladder:
         return stage is not None and need_tokens > 0 and self._decided(scene, stage.drain(scene, need_tokens))
 
     def _peel(self, rung: Rung, goal: _Goal) -> bool:
-        work, scene = self.work, self.work.scene()
-        page = work.journal.new_id("page")[:8]
-        before_tokens = scene.total_tokens
-        need_tokens = goal.need_tokens(rung, before_tokens)
-        peeled = peel(scene, need_tokens, goal.most_tokens, str(work.store.page(page))) if need_tokens > 0 else None
-        if peeled is None:
-            return False
-        work.archive(page, peeled.gone)
-        work.decide(scene, peeled.plan)
-        after_tokens = before_tokens - peeled.plan.tokens_freed
-        work.journal.append(Compacted("peel", "reactive", peeled.layout, Extractive.name, before_tokens, after_tokens))
-        self.removed += peeled.removed
-        return True
+        need_tokens = goal.need_tokens(rung, self.work.scene().total_tokens)
+        done = self.work.peel("reactive", need_tokens, goal.most_tokens) if need_tokens > 0 else None
+        if done is not None:
+            self.removed += done[1].removed
+        return done is not None
 
     def _summarise(self, goal: _Goal) -> bool:
         """The last step: one summary, made offline, and as little as possible beside it."""

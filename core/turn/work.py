@@ -31,6 +31,7 @@ from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip
 from core.stages.tool_budget import ToolBudget
 from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer, Summary, SummaryRequest
+from core.summarizers.extractive import Extractive
 from core.summarizers.fallback import repairer_of, rescue_of
 from core.transcript.materialize import derived_id
 from core.transcript.store import Store
@@ -38,6 +39,7 @@ from core.turn.autocompact import is_worth_it
 from core.turn.events import Compacted, Decided, How, Row, Trigger
 from core.turn.journal import Journal
 from core.turn.measure import Memo, Ruler
+from core.turn.peel import Peeled, peel
 from core.turn.request import RequestOptions, build
 from core.turn.state import TurnState
 
@@ -181,6 +183,23 @@ class Work:
         self.bound(event)
         self.settings.hooks.post_compact(about, planned.summary.text)
         return event
+
+    def peel(self, trigger: Trigger, need_tokens: float, limit_tokens: float) -> tuple[Compacted, Peeled] | None:
+        """Peels so much off the oldest part, as `core.turn.peel` says; None where nothing can go.
+
+        Raises WriteFailed: then nothing was changed.
+        """
+        scene, page = self.scene(), self.journal.new_id("page")[:8]
+        before_tokens = scene.total_tokens
+        peeled = peel(scene, need_tokens, limit_tokens, str(self.store.page(page)))
+        if peeled is None:
+            return None
+        self.archive(page, peeled.gone)
+        self.decide(scene, peeled.plan)
+        after_tokens = before_tokens - peeled.plan.tokens_freed
+        event = Compacted("peel", trigger, peeled.layout, Extractive.name, before_tokens, after_tokens)
+        self.bound(event)
+        return event, peeled
 
     def bound(self, event: Compacted) -> None:
         """Appends a boundary, and has everybody forget what was found out for the context before it."""

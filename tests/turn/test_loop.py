@@ -17,7 +17,7 @@ from core.attachments.base import World
 from core.attachments.date_change import DateChange
 from core.compaction.full import Measure, Plan, assembled
 from core.context.rounds import tail_start
-from core.errors import CompactionError, ContextFull, SummaryRejected
+from core.errors import CompactionError, ContextFull, NothingToCompact, SummaryRejected
 from core.model import JSON, Block, Message, Usage, block_text
 from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact
@@ -253,6 +253,26 @@ def test_in_reactive_mode_nothing_is_done_before_the_api_refuses(tmp_path: Path)
     assert summarizer.asked == 0
     assert fake.refused == 1
     assert result.recovered[0].asked_tokens == fake.count(fake.bodies[0])
+
+
+def test_in_reactive_mode_a_compaction_by_hand_peels(tmp_path: Path) -> None:
+    summarizer = Broken(0)
+    made = History()
+    for number in range(20):
+        made.prompt(f"Request {number}.").use(f"t{number}", "Grep", "word " * 900, pattern="x").answer("So.")
+    talk = conversation(
+        tmp_path, Fake(), Journal("s", made.messages), summarizer=summarizer, stages=(), reactive_only=True
+    )
+    before = talk.work.size().total_tokens
+
+    event = talk.compact()
+
+    assert (event.how, event.trigger, summarizer.asked) == ("peel", "manual", 0)
+    assert event.tokens_after < before / 2
+    assert talk.work.state.messages[0].kind == "prompt"
+    alone = conversation(tmp_path, Fake(), Journal("s", History().prompt("Hi.").messages), reactive_only=True)
+    with pytest.raises(NothingToCompact):
+        alone.compact()
 
 
 def test_collapse_owns_the_headroom_as_long_as_it_can_make_some(tmp_path: Path) -> None:
