@@ -150,7 +150,7 @@ async def _of(session: str, ctx: Ctx, read: Callable[[Session], T], whole: bool 
         file = await session_file_of(session, ctx)
 
         def in_session() -> T:
-            with opened(file, whole=whole) as found:
+            with opened(file, whole=whole, inside=config_of(ctx).caller.inside) as found:
                 return read(found)
 
         return await in_thread(ctx, "reading", in_session)

@@ -26,6 +26,11 @@ class Caller:
     session_id: str = ""
     """What the client said at the start; it may have gone on to another session since."""
 
+    @property
+    def inside(self) -> tuple[Path, ...]:
+        """All folders of which anything may be read."""
+        return (self.claude_dir / "projects", *self.roots)
+
 
 def named(name: str, caller: Caller) -> SessionFile:
     """The session of a name; raises SessionNotFound for none, for several, and for what lies outside the roots."""

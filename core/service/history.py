@@ -20,6 +20,7 @@ from core.model import JSON, Block, Message, block_text, call_id, text_block
 from core.service.session import Result, Session, SessionRef, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
+from core.transcript.locate import leads_into
 from core.transcript.page import Body
 from core.transcript.persisted import file_name, persisted_path
 from core.transcript.projects import session_file
@@ -210,23 +211,23 @@ def _items(session: Session, stack: ExitStack) -> Iterator[Item]:
     active = {e.uuid for e in chain.entries}
     yield from _of_log(log, store, lambda entry: "active" if entry.uuid in active else "earlier")
     yield from _of_store(store)
-    for source in _sources(log, stack):
+    for source in _sources(log, stack, session.inside):
         yield from _of_log(source, Store.beside(source.path), lambda _entry: "source")
         yield from _of_store(Store.beside(source.path))
 
 
-def _sources(log: Log, stack: ExitStack) -> Iterator[Log]:
+def _sources(log: Log, stack: ExitStack, inside: Sequence[Path] | None) -> Iterator[Log]:
     """The transcripts that this one was made of, newest first, as far as they are there."""
     seen = {log.path.resolve()}
     for _ in range(MAX_SOURCES):
-        found = _source(log, seen, stack)
+        found = _source(log, seen, stack, inside)
         if found is None:
             return
         yield found
         log = found
 
 
-def _source(log: Log, seen: set[Path], stack: ExitStack) -> Log | None:
+def _source(log: Log, seen: set[Path], stack: ExitStack, inside: Sequence[Path] | None) -> Log | None:
     """The transcript that the first record names, unless that is one of those that were seen."""
     for record in (placed.record for placed in find_records(log) if placed.record):
         if record.op == REDACTED or record.source.path == STDIN:  # what a copy leaves out is not to be found from it
@@ -234,7 +235,7 @@ def _source(log: Log, seen: set[Path], stack: ExitStack) -> Log | None:
         path = source_file(log.path, record.source)
         if path in seen:
             continue
-        if path is None:  # gone, or not what the record says
+        if path is None or not leads_into(path, inside):  # gone, not what the record says, or out of reach
             return None
         try:
             session = stack.enter_context(opened(session_file(path), whole=True))

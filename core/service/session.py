@@ -63,6 +63,8 @@ class Session:
     dialect: Dialect
     claude: tuple[Log, Chain] | None = None
     conversation: Conversation | None = None
+    inside: Sequence[Path] | None = None
+    """Where records of what it was made of may lead to; None: wherever they may at all."""
 
     @property
     def path(self) -> Path:
@@ -123,8 +125,10 @@ class Session:
 
 
 @contextmanager
-def opened(file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False) -> Iterator[Session]:
-    """Opens a transcript; `whole` reads it from its first byte.
+def opened(
+    file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False, inside: Sequence[Path] | None = None
+) -> Iterator[Session]:
+    """Opens a transcript; `whole` reads it from its first byte, `inside` are the only folders its records lead into.
 
     Raises `InputError` for a file that cannot be opened, `UnknownFormat`, `WrongFormat`, `Damaged`, and
     `SessionNotFound` where `file.pick` names none of its conversations.
@@ -136,7 +140,7 @@ def opened(file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False) ->
     expect_one(file.path, file.pick)
     log, chain = load(file.path, whole)
     with log:
-        yield Session(file, kind, dialect, claude=(log, chain))
+        yield Session(file, kind, dialect, claude=(log, chain), inside=inside)
 
 
 def model_of(session: Session, models_file: Path | None) -> Model:

@@ -44,9 +44,20 @@ def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | No
     """
     inside = None if roots is None else (claude_dir / "projects", *roots)
     found = _located(name, claude_dir, folder, inside)
-    if inside is not None and not _leads_into(found.path, inside):
+    if not leads_into(found.path, inside):
         raise _outside(name)
     return found
+
+
+def leads_into(path: Path, folders: Iterable[Path] | None) -> bool:
+    """Whether a path, links followed, lies in one of the folders; None stands for all that there are."""
+    if folders is None:
+        return True
+    try:
+        real = Path(os.path.realpath(path))
+    except (OSError, ValueError):  # NUL in it
+        return False
+    return any(real.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
 def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] | None) -> SessionFile:
@@ -55,7 +66,7 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
     path = folder / name
     is_path = len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
     # A bare word may be a title as well as a file of the folder: one that is out of reach is not looked at.
-    is_within = inside is None or _leads_into(path, inside)
+    is_within = leads_into(path, inside)
     if is_path and not is_within:
         raise _outside(name)
     if is_within and name and _is_file(path):
@@ -119,15 +130,6 @@ def _is_dir(path: Path) -> bool:
         return path.is_dir()
     except (OSError, ValueError):
         return False
-
-
-def _leads_into(path: Path, folders: Iterable[Path]) -> bool:
-    """Whether a path, links followed, lies in one of the folders."""
-    try:
-        real = Path(os.path.realpath(path))
-    except (OSError, ValueError):  # NUL in it
-        return False
-    return any(real.is_relative_to(os.path.realpath(folder)) for folder in folders)
 
 
 def _outside(name: str) -> SessionNotFound:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -30,6 +31,7 @@ MOST_PAGE_CHARS = 100_000
 _MOST_HITS = 200
 _MOST_SESSIONS = 500
 _LINES = 1 << 62
+_Folders = tuple[Path, ...]
 _RESULT_META = {"anthropic/maxResultSizeChars": MOST_PAGE_CHARS + 1_000}
 """Claude Code puts longer texts than 50,000 characters into a file, unless a tool says so."""
 
@@ -58,11 +60,11 @@ async def search_session(
     limit: Annotated[int, Field(ge=1, le=_MOST_HITS)] = 20,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Search all that a session ever held, also what was compacted, snipped or stored, line by line."""
-    file = await session_file_of(session, ctx)
+    file, inside = await session_file_of(session, ctx), config_of(ctx).caller.inside
     if regex:
-        hits = await in_process(ctx, "searching", _searched, file, text, regex, limit)
+        hits = await in_process(ctx, "searching", _searched, file, inside, text, regex, limit)
     else:
-        hits = await in_thread(ctx, "searching", lambda: _searched(file, text, regex, limit))
+        hits = await in_thread(ctx, "searching", lambda: _searched(file, inside, text, regex, limit))
     return data_answer(hits, search_words(hits))
 
 
@@ -79,12 +81,12 @@ async def read_persisted_output(
     max_chars: Annotated[int, Field(ge=200, le=MOST_PAGE_CHARS)] = PAGE_CHARS,
 ) -> CallToolResult:
     """Read a tool result or message by its id, also one that was stored, snipped, cleared or compacted."""
-    file = await session_file_of(session, ctx)
+    file, inside = await session_file_of(session, ctx), config_of(ctx).caller.inside
     lines = (from_line, to_line or _LINES)
     if search:
-        page = await in_process(ctx, "reading", _page, file, id, lines, search, offset, max_chars)
+        page = await in_process(ctx, "reading", _page, file, inside, id, lines, search, offset, max_chars)
     else:
-        page = await in_thread(ctx, "reading", lambda: _page(file, id, lines, search, offset, max_chars))
+        page = await in_thread(ctx, "reading", lambda: _page(file, inside, id, lines, search, offset, max_chars))
     return text_answer(page_words(page))
 
 
@@ -102,13 +104,21 @@ async def list_sessions(
     return data_answer(found, sessions_words(found))
 
 
-def _searched(file: SessionFile, text: str, regex: bool, limit: int) -> SearchResult:
-    with opened(file, whole=True) as found:
+def _searched(file: SessionFile, inside: _Folders, text: str, regex: bool, limit: int) -> SearchResult:
+    with opened(file, whole=True, inside=inside) as found:
         return search(found, text, regex, limit)
 
 
-def _page(file: SessionFile, ident: str, lines: tuple[int, int], grep: str, offset: int, max_chars: int) -> OutputPage:
-    with opened(file, whole=True) as found:
+def _page(
+    file: SessionFile,
+    inside: _Folders,
+    ident: str,
+    lines: tuple[int, int],
+    grep: str,
+    offset: int,
+    max_chars: int,
+) -> OutputPage:
+    with opened(file, whole=True, inside=inside) as found:
         return page_of(output(found, ident, lines, grep), offset, max_chars)
 
 

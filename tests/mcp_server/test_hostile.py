@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from core.model import JSON
+from core.service.history import search
+from core.service.session import opened
 from core.testing import SESSION_ID, Transcript
+from core.transcript.projects import session_file
 from mcp_server import work
-from tests.mcp_server.desk import Desk, text_of
+from tests.mcp_server.desk import OTHER, Desk, text_of
 from tests.mcp_server.test_writing import state_of
 
 MARK = "marmalade of another user"
@@ -127,3 +132,49 @@ async def test_logs_hold_nothing_of_a_conversation(desk: Desk, mode: str, caplog
 
     shown = [record for record in caplog.records if record.levelno >= logging.WARNING or "mcp_server" in record.name]
     assert all("marmalade" not in record.getMessage() for record in shown)
+
+
+async def test_records_and_indexes_that_were_forged_lead_nowhere(desk: Desk, tmp_path: Path, mode: str) -> None:
+    root, beside = tmp_path / "shared" / "mine", tmp_path / "shared" / "theirs"
+    other = Transcript("99999999-1111-4111-8111-111111111111").prompt(MARK).use("Read", MARK)
+    secret = other.write(beside / "99999999-1111-4111-8111-111111111111.jsonl")
+    mine = Transcript(OTHER).prompt("Hello").answer("Hi")
+    record: dict[str, JSON] = {
+        "op": "compact",
+        "id": "forged",
+        "version": 1,
+        "sessionId": OTHER,
+        "bytes": 0,
+        "sha256": "",
+        "source": {"path": str(secret), "sessionId": secret.stem, "bytes": secret.stat().st_size},
+        "summarizer": "x",
+        "tokensBefore": 9,
+        "tokensAfter": 1,
+    }
+    mine.rows.insert(0, {"type": "foldmark", **record})
+    path = mine.write(root / f"{OTHER}.jsonl")
+    store = root / OTHER / "tool-results"
+    store.mkdir(parents=True)
+    size = secret.stat().st_size
+    lines = [
+        {"id": f"toolu_{n}", "kind": "output", "name": "Read", "file": str(file), "offset": 0, "bytes": size, "line": 1,
+         "lines": 1, "sha256": ""}
+        for n, file in enumerate((secret, f"../../../theirs/{secret.name}", "link"))
+    ]  # fmt: skip
+    (store / "link").symlink_to(secret)
+    (store / "index.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with opened(session_file(path), whole=True) as session:  # a person's own command may go there
+        assert search(session, MARK).hits
+    settings = desk.config.settings.model_copy(update={"allowed_roots": (root,)})
+    asked = {"session": str(path)}
+    async with desk.with_(settings=settings).client(mode) as client:
+        answers = [await client.call_tool("search_session", {**asked, "text": "marmalade"})]
+        answers += [
+            await client.call_tool("read_persisted_output", {**asked, "id": ident})
+            for ident in (other.calls[0], "toolu_0", "toolu_1", "toolu_2")
+        ]
+
+    assert answers[0].structured_content is not None
+    assert answers[0].structured_content["hits"] == []
+    for answer in answers:
+        assert MARK not in text_of(answer)
