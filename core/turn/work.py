@@ -21,7 +21,7 @@ from core.context.tokens.models import Model
 from core.context.tokens.window import Levels, levels
 from core.defaults import KEEP_TOKENS
 from core.errors import CompactionError, NothingToCompact
-from core.model import JSON, Block, Message, text_block
+from core.model import JSON, Block, Message, text_block, tool_uses
 from core.stages.base import Plan as StagePlan
 from core.stages.base import Scene, Stage
 from core.stages.collapse import Collapse
@@ -267,10 +267,11 @@ class NoGain(NothingToCompact):
 
 
 def _unanswered(messages: Sequence[Message], planned: Plan) -> str:
-    """The last prompt, if it is not kept: it has no answer yet, or only a part of one, and stays word for word."""
+    """The last prompt, if it is not kept and has no answer yet, or only a part of one: it stays word for word."""
+    is_answered = messages[-1].kind == "response" and not tool_uses(messages[-1])
     kept = {m.uuid for m in planned.kept}
     last = next((m.uuid for m in reversed(messages) if m.kind == "prompt"), "")
-    return "" if last in kept else last
+    return "" if is_answered or last in kept else last
 
 
 def _event(how: How, trigger: Trigger, planned: Plan, unanswered: str) -> Compacted:

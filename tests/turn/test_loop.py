@@ -375,6 +375,14 @@ def test_notes_that_are_not_there_or_too_large_give_way_to_a_summary(memory: Any
     assert "full" in dict(talk.turn("More.").stages)
 
 
+def test_a_prompt_that_was_answered_is_not_asked_again_by_a_compaction(tmp_path: Path) -> None:
+    talk, _ = filled(tmp_path, Broken(0), 10_000, keep_tokens=0)
+
+    talk.compact()
+
+    assert [m.kind for m in talk.work.state.messages] == ["summary"]
+
+
 def test_each_compaction_has_everybody_find_out_anew(tmp_path: Path) -> None:
     talk, _ = filled(tmp_path, Broken(0), 29_000)
     cleaned: list[int] = []
