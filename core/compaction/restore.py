@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from stat import S_ISREG
 
@@ -16,6 +15,7 @@ from core import defaults
 from core.model import Message, call_id, tool_results, tool_uses
 from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
+from core.times import time_from
 from core.transcript.projects import without_waiting
 
 CHARS_PER_TOKEN = 3
@@ -185,7 +185,5 @@ def framed(text: str) -> str:
 
 
 def _seconds(timestamp: str) -> float:
-    try:
-        return datetime.fromisoformat(timestamp).timestamp()
-    except ValueError:
-        return 0.0
+    time = time_from(timestamp)
+    return time.timestamp() if time else 0.0

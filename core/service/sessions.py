@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from core.times import stamp
 from core.transcript.listing import SessionInfo, State, sessions
 from core.transcript.live import open_sessions
 
@@ -59,7 +60,7 @@ def _line(info: SessionInfo) -> SessionLine:
         path=str(info.file.path),
         project=info.project,
         title=info.title,
-        updated=datetime.fromtimestamp(info.updated, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        updated=stamp(datetime.fromtimestamp(info.updated, UTC), "seconds"),
         size_bytes=info.file.size_bytes,
         tokens=info.usage_tokens,
         version=info.version,

@@ -14,6 +14,7 @@ from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
 from core.context.tokens.words import tokens as short
 from core.model import Message
+from core.times import time_from
 
 LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
 """How long a prefix stays in the cache after the last request that used it."""
@@ -166,9 +167,5 @@ def _cold_share(messages: Sequence[Message], life: timedelta) -> float:
 
 
 def time_of(message: Message) -> datetime | None:
-    """When a message was written; None where that is not said, or without a time zone."""
-    try:
-        time = datetime.fromisoformat(message.timestamp)
-    except ValueError:
-        return None
-    return time if time.tzinfo else None
+    """When a message was written; None where that is not said."""
+    return time_from(message.timestamp)

@@ -17,6 +17,7 @@ import msgspec
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.models import lookup
 from core.model import JSON, Block
+from core.times import stamp
 from core.transcript.outline import outline_blocks
 
 SESSION_ID = "11111111-1111-4111-8111-111111111111"
@@ -188,7 +189,7 @@ class Transcript:
     def _chain(self, row: dict[str, JSON]) -> Self:
         self._time += _STEP
         uuid = f"{self.session_id[:8]}-0000-4000-8000-{len(self.rows) + 1:012x}"
-        time = self._time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        time = stamp(self._time)
         self.rows.append({"parentUuid": self.last, **self._envelope, **row, "uuid": uuid, "timestamp": time})
         self.last = uuid
         return self

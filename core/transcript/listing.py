@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Raw
 
+from core.times import time_from
 from core.transcript.note import END_TYPE
 from core.transcript.projects import SessionFile, project_folders, project_slug, read_small, session_files, spellings
 
@@ -103,7 +103,6 @@ _decode_row = msgspec.json.Decoder(_Row).decode
 _decode_content = msgspec.json.Decoder(str | list[_Block]).decode
 
 _BOUNDARIES = ((b'"compact_boundary"', "system"), (f'"{END_TYPE}"'.encode(), END_TYPE))
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMMAND = re.compile(r"\s*<command-(?:name|message)>\s*([^<]+)")
 _INJECTED = re.compile(r"\s*<[a-z][a-z-]*>|\[Request interrupted")
 
@@ -291,9 +290,5 @@ def _title_beside(file: SessionFile) -> str:
 
 
 def _seconds(timestamp: str) -> float:
-    try:
-        when = datetime.fromisoformat(timestamp) if timestamp else _EPOCH
-        # In UTC a time at the ends of the calendar may be beyond them, and then there is no way to show it.
-        return max(0.0, (when if when.tzinfo else when.replace(tzinfo=UTC)).astimezone(UTC).timestamp())
-    except (ValueError, OverflowError):
-        return 0.0
+    time = time_from(timestamp)
+    return max(0.0, time.timestamp()) if time else 0.0

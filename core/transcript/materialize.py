@@ -14,6 +14,7 @@ from uuid import UUID, uuid5
 import msgspec
 
 from core.model import JSON, Message, call_id, tool_results
+from core.times import stamp, time_from
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.note import END_TYPE, KEY, Note
@@ -83,7 +84,7 @@ class _Writer:
     def put(self, row: dict[str, JSON], uuid: str, at: datetime) -> dict[str, JSON]:
         """The row in its new place: behind the one before, later than it."""
         self.clock = max(at, self.clock + timedelta(milliseconds=1))
-        link: dict[str, JSON] = {"uuid": uuid, "parentUuid": self.parent, "timestamp": _stamp(self.clock)}
+        link: dict[str, JSON] = {"uuid": uuid, "parentUuid": self.parent, "timestamp": stamp(self.clock)}
         self.parent = uuid
         return {**row, **self.place, **link}
 
@@ -220,13 +221,5 @@ def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
 
 def _time(timestamp: str) -> datetime:
     """The time of a row, in UTC; the earliest there is for what cannot be one."""
-    try:
-        time = datetime.fromisoformat(timestamp)
-        time = time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return _EPOCH
-    return time if _EPOCH <= time < _END else _EPOCH
-
-
-def _stamp(time: datetime) -> str:
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time = time_from(timestamp)
+    return time if time and _EPOCH <= time < _END else _EPOCH

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from core.model import JSON
+from core.times import stamp, time_from
 from core.transcript.entries import Entry
 from core.transcript.links import main_rows
 from core.transcript.reader import Log
@@ -127,20 +128,11 @@ def _date(entries: Sequence[Entry], repairs: Repairs) -> None:
         if entry.on_chain and not entry.timestamp:
             later = before + _MILLISECOND
             before = min(later, following) if following and following >= before else later
-            repairs.timestamps[entry.offset] = _stamp(before)
+            repairs.timestamps[entry.offset] = stamp(before)
         else:
             before = _time(entry.timestamp) or before
 
 
 def _time(timestamp: str) -> datetime | None:
-    try:
-        value = datetime.fromisoformat(timestamp)
-    except ValueError:
-        return None
-    if value.year not in _YEARS:
-        return None
-    return value if value.tzinfo else value.replace(tzinfo=UTC)
-
-
-def _stamp(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    time = time_from(timestamp)
+    return time if time and time.year in _YEARS else None

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from core.model import JSON, Block, Usage, count, mapping
+from core.times import stamp
 
 
 def iso_time(holder: dict[str, JSON]) -> str:
@@ -15,7 +16,7 @@ def iso_time(holder: dict[str, JSON]) -> str:
         moment = datetime.fromtimestamp(created / 1000, UTC)
     except (ValueError, OverflowError, OSError):
         return ""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z") if created else ""
+    return stamp(moment) if created else ""
 
 
 def usage_of(holder: dict[str, JSON]) -> Usage | None:
