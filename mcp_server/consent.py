@@ -8,9 +8,10 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
 from core.service.session import SessionRef, opened
+from core.transcript.projects import SessionFile
 from mcp_server.answers import told
 from mcp_server.config import Ctx
-from mcp_server.sessions import session_file_of
+from mcp_server.sessions import Resolved
 
 
 class Consent(BaseModel):
@@ -23,19 +24,18 @@ _NEEDLESS = Consent(go_on=True)
 
 
 async def ask_in_place(
-    session: str, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
+    file: Resolved, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
 ) -> Consent | Elicit[Consent]:
     """Asks before a transcript is appended to; a new file needs no consent."""
     if not in_place or dry_run:
         return _NEEDLESS
-    return await _asked(
-        "Append to the transcript of {} itself? Its old rows stay; undo takes it back.", session, confirmed, ctx
-    )
+    question = "Append to the transcript of {} itself? Its old rows stay; undo takes it back."
+    return await _asked(question, file, confirmed, ctx)
 
 
-async def ask_undo(session: str, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
+async def ask_undo(file: Resolved, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
     """Asks before something is taken back: a file that Foldmark wrote goes, or a block of rows."""
-    return await _asked("Take back the newest operation on {}?", session, confirmed, ctx)
+    return await _asked("Take back the newest operation on {}?", file, confirmed, ctx)
 
 
 def require(consent: ElicitationResult[Consent]) -> None:
@@ -44,8 +44,7 @@ def require(consent: ElicitationResult[Consent]) -> None:
         raise ToolError("not confirmed, nothing was changed. Ask the person what to do; a new file needs no consent")
 
 
-async def _asked(question: str, session: str, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
-    file = await session_file_of(session, ctx)
+async def _asked(question: str, file: SessionFile, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
     if can_ask(ctx):
 
         def ref() -> SessionRef:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import anyio
+from mcp.server.mcpserver import Resolve
 from pydantic import Field
 
 from core.service.find import CURRENT, calling, current, named
@@ -47,3 +48,11 @@ async def _calling(ctx: Ctx) -> SessionFile | None:
             return None
         await anyio.sleep(_AGAIN_S)
     return found
+
+
+async def resolved(session: str, ctx: Ctx) -> SessionFile:
+    """The transcript of a tool's `session`, found once a call: a person is asked about the one that is then changed."""
+    return await session_file_of(session, ctx)
+
+
+Resolved = Annotated[SessionFile, Resolve(resolved)]

@@ -112,11 +112,11 @@ _Wanted = Annotated[Any, Resolve(wanted_of)]
 
 
 async def ask_consent(
-    asked: _Asked, wanted: _Wanted, session: str, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
+    asked: _Asked, wanted: _Wanted, in_place: bool, dry_run: bool, confirmed: bool, ctx: Ctx
 ) -> Consent | Elicit[Consent]:
     """Asks before the transcript is changed; not as long as the caller has its summary still to write."""
     is_written = not (wanted and asked.waits_for_summary)
-    return await ask_in_place(session, in_place and is_written, dry_run, confirmed, ctx)
+    return await ask_in_place(asked.file, in_place and is_written, dry_run, confirmed, ctx)
 
 
 def ask_host_model(asked: _Asked, wanted: _Wanted, ctx: Ctx) -> CreateMessageResult | Sample | None:

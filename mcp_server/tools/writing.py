@@ -16,7 +16,7 @@ from core.service.undo import undo as taken_back
 from mcp_server.answers import data_answer
 from mcp_server.config import Ctx, config_of
 from mcp_server.consent import Consent, ask_in_place, ask_undo, require
-from mcp_server.sessions import SessionName, session_file_of
+from mcp_server.sessions import Resolved, SessionName
 from mcp_server.tools.base import CHANGES, tool
 from mcp_server.watch import announce
 from mcp_server.words import proposals_words, snip_words, undo_words
@@ -32,8 +32,9 @@ _Id = Annotated[str, Field(max_length=200, description="id of a message or tool 
 
 async def snip_range(
     ctx: Ctx,
+    file: Resolved,
     consent: Annotated[ElicitationResult[Consent], Resolve(ask_in_place)],
-    session: SessionName = "current",
+    session: SessionName = "current",  # noqa: ARG001 (it is resolved)
     from_id: _Id = "",
     to_id: _Id = "",
     dry_run: bool = False,
@@ -46,7 +47,7 @@ async def snip_range(
     if bool(from_id) != bool(to_id):
         raise ToolError("give both from_id and to_id, or none of them for proposals")
     require(consent)
-    config, file = config_of(ctx), await session_file_of(session, ctx)
+    config = config_of(ctx)
     target = config.target(in_place, dry_run)
     if from_id:
         result = await in_thread(ctx, "snipping", lambda: snip(file, from_id, to_id, target, config.known))
@@ -63,13 +64,14 @@ async def snip_range(
 
 async def undo(
     ctx: Ctx,
+    file: Resolved,
     consent: Annotated[ElicitationResult[Consent], Resolve(ask_undo)],
-    session: SessionName = "current",
+    session: SessionName = "current",  # noqa: ARG001 (it is resolved)
     confirmed: Confirmed = False,  # noqa: ARG001 (the question takes it)
 ) -> Annotated[CallToolResult, UndoResult]:
     """Take back the newest compaction, snip or other operation of Foldmark on a session."""
     require(consent)
-    config, file = config_of(ctx), await session_file_of(session, ctx)
+    config = config_of(ctx)
     locks = config.state_dir / "locks"
     result = await in_thread(ctx, "taking back", lambda: taken_back(file, config.settings.claude_dir, locks))
     await announce(ctx, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,31 @@ async def test_in_place_a_person_is_asked_and_undo_gives_the_bytes_back(desk: De
     assert len(person.asked) == 2
     assert all("Fix parser 0" in question and SESSION_ID in question for question in person.asked)
     assert text_of(undone) == f"took back snip of {desk.session}"
+
+
+async def test_the_session_that_a_person_is_asked_about_is_the_one_that_is_changed(desk: Desk, mode: str) -> None:
+    before = desk.other.read_bytes()
+    asked: list[str] = []
+
+    async def meanwhile_another_is_the_latest(_context: Any, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        if len(asked) == 1:
+            later = [{**row, "timestamp": "2027-01-01T00:00:00Z"} for row in map(json.loads, before.splitlines())]
+            desk.other.write_text("".join(json.dumps(row) + "\n" for row in later), encoding="utf-8")
+        return ElicitResult(action="accept", content={"go_on": True})
+
+    async with desk.client(mode, elicitation_callback=meanwhile_another_is_the_latest) as client:
+        call = {**RANGE, "session": "latest", "in_place": True}
+        answer = await client.call_tool("snip_range", call)
+
+    if mode == "legacy":  # one question, one session
+        assert len(asked) == 1
+        assert not answer.is_error
+        assert answer.structured_content is not None
+        assert answer.structured_content["source"]["id"] == SESSION_ID
+    else:  # the question is another one, so it is asked anew; the other session has no such messages
+        assert [OTHER in question for question in asked] == [False, True]
+        assert answer.is_error
 
 
 @pytest.mark.parametrize(
