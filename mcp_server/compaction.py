@@ -110,6 +110,6 @@ class Asked:
 
     @property
     def _options(self) -> Options:
-        options = options_of(self.config.settings, self.config.home, self.instructions, self.in_place)
+        options = options_of(self.config.settings, self.config.home, self.instructions)
         keep_tokens = options.keep_tokens if self.keep_tokens is None else self.keep_tokens
         return replace(options, keep_tokens=keep_tokens, up_to=self.up_to, since=self.since)

@@ -8,10 +8,12 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from core.service.pages import end_of_piece
 from mcp_server.answers import data_answer, text_answer
 from mcp_server.config import Ctx, config_of
 from mcp_server.sessions import SessionName, session_file_of
 from mcp_server.tools.base import WRITES, tool
+from mcp_server.uris import memory_uri
 from mcp_server.watch import announce_memory
 from mcp_server.words import memory_words
 from mcp_server.work import in_thread
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from core.service.memory import MemoryUpdate
 
 _MOST_OPERATIONS = 100
+_SHOWN_CHARS = 20_000
+"""Of the notes: about 5,000 tokens; constraints and open tasks stand in front."""
 _Operations = Annotated[
     list[dict[str, Any]],
     Field(
@@ -50,7 +54,9 @@ async def session_memory_update(
     await announce_memory(ctx, done.session.id if done.changed else "")
     if operations:
         return data_answer(done, memory_words(done))
-    return text_answer(f"{memory_words(done)}\n\n{notes}")
+    end = end_of_piece(notes, 0, _SHOWN_CHARS)
+    rest = f"\n[the rest is in the resource {memory_uri(done.session.id)}]" if end < len(notes) else ""
+    return text_answer(f"{memory_words(done)}\n\n{notes[:end]}{rest}")
 
 
 def tools() -> list[Tool]:

@@ -12,6 +12,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 from core.service.memory import show
 from core.testing import SESSION_ID
 from core.transcript.projects import session_file
+from mcp_server.tools import memory
 from mcp_server.uris import memory_uri
 from tests.mcp_server.desk import Desk, text_of
 
@@ -34,6 +35,15 @@ async def test_without_operations_what_is_new_is_noted_and_all_is_shown(desk: De
     assert first.structured_content is None
     assert text_of(again).startswith("the notes are as they were: nothing is new")
     assert notes.text == view.text  # type: ignore[union-attr]
+
+
+async def test_long_notes_are_shown_in_part(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_SHOWN_CHARS", 100)
+    async with desk.client() as client:
+        answer = await client.call_tool("session_memory_update", ASK)
+
+    assert text_of(answer).endswith(f"\n[the rest is in the resource {URI}]")
+    assert len(text_of(answer)) < 400
 
 
 async def test_operations_are_carried_out_and_what_must_not_be_is_said(desk: Desk, mode: str) -> None:
