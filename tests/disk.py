@@ -52,7 +52,7 @@ def compacted(
 ) -> CompactResult:
     """Compact a transcript, offline."""
     target = Target(path.parent.parent / "locks", out_dir, in_place, dry_run, markdown)
-    options = Options(keep_tokens, SUMMARY_CHARS, instructions, in_place=in_place)
+    options = Options(keep_tokens, SUMMARY_CHARS, instructions)
     return compact(session_file(path), Extractive(), options, target, guards)
 
 

@@ -108,7 +108,7 @@ def command(
     if how not in ("auto", "micro") and force:
         raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
-    chosen = replace(options_of(settings, Path.home(), instructions, in_place), up_to=up_to, since=since)
+    chosen = replace(options_of(settings, Path.home(), instructions), up_to=up_to, since=since)
     hooks = hooks_of(settings)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
     idle_since = None if idle_s is None else time.time() - idle_s

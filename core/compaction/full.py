@@ -31,6 +31,21 @@ it is worth."""
 
 
 @dataclass(frozen=True, slots=True)
+class Context:
+    """The active view as it was measured: what a compaction starts from."""
+
+    messages: Sequence[Message]
+    sizes_tokens: Sequence[int]
+    """Of each message."""
+    overhead_tokens: int
+    """What is sent beside the messages."""
+    measure: Measure
+    cwd: str = ""
+    history: str = ""
+    """Where all that goes can be read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """What a person may choose about a compaction."""
 
@@ -38,7 +53,6 @@ class Options:
     summary_chars: int
     instructions: str = ""
     restore: RestoreLimits = field(default_factory=RestoreLimits)
-    in_place: bool = False
     up_to: str = ""
     """Compact what is before this message only."""
     since: str = ""
@@ -78,24 +92,19 @@ class Plan:
         return [*running[: len(self.head)], *running[front : front + len(self.kept)]]
 
 
-def choose(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options) -> Cut:
+def choose(messages: Sequence[Message], sizes_tokens: Sequence[int], options: Options, in_place: bool = False) -> Cut:
     """What goes, by the options; raises as the functions of `core.compaction.cut`."""
     if options.up_to:
-        return up_to(messages, options.up_to, options.in_place)
+        return up_to(messages, options.up_to, in_place)
     if options.since:
-        return onwards_from(messages, options.since, options.in_place)
-    return all_but_the_tail(messages, sizes_tokens, options.keep_tokens, options.in_place)
+        return onwards_from(messages, options.since, in_place)
+    return all_but_the_tail(messages, sizes_tokens, options.keep_tokens, in_place)
 
 
 def plan(
-    messages: Sequence[Message],
-    sizes_tokens: Sequence[int],
-    overhead_tokens: int,
-    measure: Measure,
+    context: Context,
     summarizer: Summarizer,
     options: Options,
-    cwd: str,
-    history: str,
     *,
     cut: Cut | None = None,
     state: State = NO_STATE,
@@ -104,38 +113,37 @@ def plan(
     repairer: Repairer | None = None,
     rescue: Rescue | None = None,
 ) -> Plan:
-    """The compaction of an active view; `history` names where all that goes can be read.
+    """The compaction of an active view.
 
     `cut` is what goes, where that was chosen before.  What is wrong in the summary's prose goes back to the
     `repairer`, once; a summary that cannot be used gives way to that of the `rescue`.  Raises what `choose` and the
     summariser raise, CompactionError where a hook forbids it, SummaryRejected for a summary that is none,
     NothingToCompact when too little would be freed.
     """
+    messages, sizes_tokens, measure = context.messages, context.sizes_tokens, context.measure
     cut = cut or choose(messages, sizes_tokens, options)
     head, gone, kept = messages[: cut.start], redact_messages(messages[cut.start : cut.end]), messages[cut.end :]
     stays = (*head, *kept)
     added = allowed(hooks, about, options.instructions)
-    request = _request(gone, options, added, cwd, history)
+    request = _request(gone, options, added, context)
     limits = Limits(
         lambda text: measure([text_message("summary", text)])[0],
         sum(sizes_tokens[cut.start : cut.end]) if rescue else None,
     )
-    on_disk = files_of(cwd, options.restore)
+    on_disk = files_of(context.cwd, options.restore)
     summary, found = _summarised(summarizer, request, stays, limits, on_disk, repairer, rescue)
     restored = (
-        *restore(messages, stays, cwd, options.restore),
+        *restore(messages, stays, context.cwd, options.restore),
         *restored_state(state, messages, stays, options.restore),
     )
     draft = Plan(gone, tuple(kept), summary, restored, (), 0, 0, tuple(head), (*added.remarks, *summary.remarks), found)
-    planned = measured(draft, sizes_tokens, overhead_tokens, measure)
+    planned = measured(draft, context)
     if too_little := gain_missing(planned, 0 if cut.direction else MIN_GAIN):
         raise NothingToCompact(too_little)
-    return with_session_start(planned, hooks, about, sizes_tokens, measure)
+    return with_session_start(planned, context, hooks, about)
 
 
-def with_session_start(
-    planned: Plan, hooks: Hooks, about: About, sizes_tokens: Sequence[int], measure: Measure
-) -> Plan:
+def with_session_start(planned: Plan, context: Context, hooks: Hooks, about: About) -> Plan:
     """The plan with what the hooks tell the session that begins anew."""
     said = hooks.session_start(about)
     remarks = (*planned.remarks, *said.remarks)
@@ -144,25 +152,17 @@ def with_session_start(
     if not said.text:
         return replace(planned, remarks=remarks)
     text = Restored("hooks", redact(said.text), has_content=True)
-    draft = replace(planned, restored=(*planned.restored, text), remarks=remarks)
-    return measured(draft, sizes_tokens, planned.overhead_tokens, measure)
+    return measured(replace(planned, restored=(*planned.restored, text), remarks=remarks), context)
 
 
-def assembled(
-    gone: tuple[Message, ...],
-    kept: tuple[Message, ...],
-    summary: Summary,
-    restored: tuple[Restored, ...],
-    sizes_tokens: Sequence[int],
-    overhead_tokens: int,
-    measure: Measure,
-) -> Plan:
-    """The plan that these parts make; `sizes_tokens` are those of all messages, of which the last ones are kept."""
-    return measured(Plan(gone, kept, summary, restored, (), 0, 0), sizes_tokens, overhead_tokens, measure)
+def assembled(context: Context, gone: tuple[Message, ...], kept: tuple[Message, ...], summary: Summary) -> Plan:
+    """The plan that these parts make; `kept` are the last messages."""
+    return measured(Plan(gone, kept, summary, (), (), 0, 0), context)
 
 
-def measured(draft: Plan, sizes_tokens: Sequence[int], overhead_tokens: int, measure: Measure) -> Plan:
-    """The plan with its sizes; `sizes_tokens` are those of all messages: the head, what goes, what is kept."""
+def measured(draft: Plan, context: Context) -> Plan:
+    """The plan with its sizes."""
+    sizes_tokens, measure, overhead_tokens = context.sizes_tokens, context.measure, context.overhead_tokens
     texts = [text_message("summary", draft.summary.text), *(text_message("meta", r.text) for r in draft.restored)]
     tail = _kept_tokens(draft.kept, sizes_tokens[len(sizes_tokens) - len(draft.kept) :], measure)
     sizes = (*sizes_tokens[: len(draft.head)], *measure(texts), *tail)
@@ -204,11 +204,11 @@ def _summarised(
         return verified(rescue(request, refused), request, stays, Limits(limits.measure), None, on_disk)
 
 
-def _request(gone: Sequence[Message], options: Options, added: Answer, cwd: str, history: str) -> SummaryRequest:
+def _request(gone: Sequence[Message], options: Options, added: Answer, context: Context) -> SummaryRequest:
     asked = redact("\n\n".join(filter(None, (options.instructions, added.text))))
     earlier = ["\n".join(map(block_text, m.content)) for m in gone if m.kind == "summary"]
     room = min(options.summary_chars, growth_chars(earlier)) if earlier else options.summary_chars
-    return SummaryRequest(in_words(gone), room, asked, "", cwd, history)
+    return SummaryRequest(in_words(gone), room, asked, "", context.cwd, context.history)
 
 
 def text_message(kind: Literal["summary", "meta"], text: str) -> Message:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import defaults
-from core.compaction.full import Measure, Plan, assembled, gain_missing
+from core.compaction.full import Context, Plan, assembled, gain_missing
 from core.context.rounds import cut_points, in_thinking_loop
 from core.context.tokens.words import tokens as short
 from core.errors import NoUsableMemory
@@ -47,32 +47,29 @@ class Memory:
 
 
 def plan_from_memory(
-    messages: Sequence[Message],
-    sizes_tokens: Sequence[int],
-    overhead_tokens: int,
-    measure: Measure,
+    context: Context,
     memory: Memory | None,
     session_id: str,
-    history: str,
     *,
     threshold_tokens: int | None = None,
     in_file: Callable[[str], bool] = lambda _uuid: False,
     rules: TailRules = DEFAULT_TAIL,
 ) -> Plan:
-    """The compaction of an active view by the notes of its session; `history` names where all that goes can be read.
+    """The compaction of an active view by the notes of its session.
 
     The tail begins behind the last message that the notes cover, and is widened backwards by `rules`.  `in_file` says
     of a row outside the view whether the transcript holds it.  `threshold_tokens` is the size at which the next
     compaction would be due at once.  Raises NoUsableMemory with the reason, also when too little would be freed.
     """
     memory = _usable(memory, session_id)
+    messages, sizes_tokens = context.messages, context.sizes_tokens
     if in_thinking_loop(messages):
         raise NoUsableMemory("the session is in the middle of a turn whose thinking cannot be moved")
     start = _tail_start(messages, sizes_tokens, _first_unseen(messages, memory.notes.covers, in_file), rules)
     gone, kept = redact_messages(messages[:start]), tuple(messages[start:])
     if all(m.kind not in ("prompt", "response", "results") for m in gone):
         raise NoUsableMemory("all that the notes cover is within what is kept")
-    planned = assembled(gone, kept, _summary(memory, history), (), sizes_tokens, overhead_tokens, measure)
+    planned = assembled(context, gone, kept, _summary(memory, context.history))
     if reason := gain_missing(planned):
         raise NoUsableMemory(reason)
     if threshold_tokens is not None and planned.tokens_after >= threshold_tokens:

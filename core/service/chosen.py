@@ -16,10 +16,10 @@ from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import room_chars
 
 
-def options_of(settings: Settings, home: Path | None, instructions: str, in_place: bool) -> Options:
+def options_of(settings: Settings, home: Path | None, instructions: str) -> Options:
     """What stays, how large a summary may be, and what is read again; `home` is the user's home folder."""
     limits = restore_limits(settings, home)
-    return Options(settings.keep_tokens, room_chars(settings.summary_tokens), instructions, limits, in_place)
+    return Options(settings.keep_tokens, room_chars(settings.summary_tokens), instructions, limits)
 
 
 def restore_limits(settings: Settings, home: Path | None) -> RestoreLimits:

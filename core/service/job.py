@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from core.compaction.full import Options
+from core.compaction.full import Context, Options
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.memory import DEFAULT_TAIL, TailRules
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
@@ -125,6 +125,11 @@ class Job:
     def about(self) -> About:
         """What hooks are told."""
         return About(self.session.file.id, str(self.session.path), self.session.cwd)
+
+    def context(self, history: str) -> Context:
+        """The context before; `history` names where all that goes from it can be read."""
+        session, size = self.session, self.size
+        return Context(session.messages, size.item_tokens, size.overhead_tokens, self.measure, session.cwd, history)
 
     def measure(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of each of some new messages, as the old ones were measured."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from core.compaction.cut import Cut
-from core.compaction.full import Plan, measured, with_session_start
+from core.compaction.full import Context, Plan, measured, with_session_start
 from core.compaction.hooks import allowed
 from core.compaction.memory import Memory, plan_from_memory
 from core.compaction.restore_state import restored_state
@@ -54,19 +54,19 @@ class _Noted(Task):
         return held
 
     @cached_property
+    def _context(self) -> Context:
+        return self.job.context(str(self.history))
+
+    @cached_property
     def _draft(self) -> Plan:
         job, held, tail = self.job, self._held, self._rules.tail
         session, path = job.session, MemoryFiles.beside(job.session.file).notes_path
         room = budget_tokens(self._rules.limits.most_tokens, window_of(session, job.model, job.settings.window_tokens))
         rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
         return plan_from_memory(
-            session.messages,
-            job.size.item_tokens,
-            job.size.overhead_tokens,
-            job.measure,
+            self._context,
             Memory(held.notes, path, room) if held.exists else None,
             session.file.id,
-            str(self.history),
             threshold_tokens=job.levels.auto_threshold,
             in_file=rows.__contains__,
             rules=replace(tail, least_tokens=min(tail.least_tokens, job.options.keep_tokens)),
@@ -74,13 +74,12 @@ class _Noted(Task):
 
     def planned(self) -> Plan:
         """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
-        job, sizes = self.job, self.job.size.item_tokens
+        job = self.job
         asked = allowed(job.hooks, job.about, job.options.instructions)
         draft = self._draft
         restored = restored_state(self.state, job.session.messages, draft.kept, job.options.restore)
         draft = replace(draft, restored=tuple(restored), remarks=asked.remarks)
-        planned = measured(draft, sizes, job.size.overhead_tokens, job.measure)
-        return with_session_start(planned, job.hooks, job.about, sizes, job.measure)
+        return with_session_start(measured(draft, self._context), self._context, job.hooks, job.about)
 
     def _choices(self) -> list[str]:
         return ["memory", self._held.sha256, str(self.job.options.keep_tokens)]

@@ -74,7 +74,7 @@ class Task:
     def cut(self) -> Cut:
         """What goes: what went in an attempt before, if that is there still and may be cut out."""
         job, messages = self.job, self.job.session.messages
-        cut = self._earlier_cut() or choose(messages, job.size.item_tokens, job.options)
+        cut = self._earlier_cut() or choose(messages, job.size.item_tokens, job.options, job.target.in_place)
         job.asked.gone = tuple(m.uuid for m in messages[cut.start : cut.end])
         return cut
 
@@ -129,17 +129,12 @@ class Task:
 
     def planned(self) -> Plan:
         """What would be done; raises as `core.compaction.full.plan`."""
-        job, session = self.job, self.job.session
+        job = self.job
         job.asked.new_id = self.operation.new_id
         return plan(
-            session.messages,
-            job.size.item_tokens,
-            job.size.overhead_tokens,
-            job.measure,
+            job.context(str(self.history)),
             job.asked,
             job.options,
-            session.cwd,
-            str(self.history),
             cut=self.cut,
             state=self.state,
             hooks=job.hooks,

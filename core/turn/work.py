@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import cast
 
-from core.compaction.full import Measure, Options, Plan, plan, text_message
+from core.compaction.full import Context, Options, Plan, plan, text_message
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.restore import RestoreLimits
 from core.context.projection import State
@@ -43,8 +43,8 @@ from core.turn.peel import Peeled, peel
 from core.turn.request import RequestOptions, build
 from core.turn.state import TurnState
 
-MemoryPlan = Callable[[Sequence[Message], Sequence[int], int, Measure], Plan]
-"""A compaction by the session's notes, of a view with its sizes and overhead; raises CompactionError for none."""
+MemoryPlan = Callable[[Context], Plan]
+"""A compaction by the session's notes; raises CompactionError for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +169,12 @@ class Work:
         def measure(new: Sequence[Message]) -> list[int]:
             return [*measure_like(self.memo.items(new), self.settings.model, size).item_tokens]
 
-        by_notes = self._by_memory(memory, messages, size, measure)
-        page = self.journal.new_id("page")[:8]
-        about = About(self.state.session, "", self.settings.cwd, "manual" if trigger == "manual" else "auto")
-        planned = by_notes or self._by_summary(messages, size, measure, summarizer, keep_tokens, page, about)
+        page, cwd = self.journal.new_id("page")[:8], self.settings.cwd
+        history = str(self.store.page(page))
+        context = Context(messages, size.item_tokens, size.overhead_tokens, measure, cwd, history)
+        by_notes = self._by_memory(memory, context)
+        about = About(self.state.session, "", cwd, "manual" if trigger == "manual" else "auto")
+        planned = by_notes or self._by_summary(context, summarizer, keep_tokens, about)
         unanswered = _unanswered(messages, planned)
         again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid == unanswered)
         planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
@@ -210,36 +212,20 @@ class Work:
         """Stores messages that go."""
         self.store.archive(page, gone, f"What was taken out of session {self.state.session}")
 
-    def _by_memory(
-        self, memory: MemoryPlan | None, messages: Sequence[Message], size: ContextSize, measure: Measure
-    ) -> Plan | None:
+    def _by_memory(self, memory: MemoryPlan | None, context: Context) -> Plan | None:
         try:
-            planned = memory(messages, size.item_tokens, size.overhead_tokens, measure) if memory else None
+            planned = memory(context) if memory else None
         except CompactionError:
             return None
         return planned if planned and planned.tokens_after < self.levels.auto_threshold else None
 
-    def _by_summary(
-        self,
-        messages: Sequence[Message],
-        size: ContextSize,
-        measure: Measure,
-        summarizer: Summarizer,
-        keep_tokens: int | None,
-        page: str,
-        about: About,
-    ) -> Plan:
+    def _by_summary(self, context: Context, summarizer: Summarizer, keep_tokens: int | None, about: About) -> Plan:
         settings = self.settings
         keep = settings.keep_tokens if keep_tokens is None else keep_tokens
         return plan(
-            messages,
-            size.item_tokens,
-            size.overhead_tokens,
-            measure,
+            context,
             _Forked(summarizer, self.body(), summarizer.name) if self.state.charged else summarizer,
             Options(keep, settings.summary_chars, settings.instructions, settings.restore),
-            settings.cwd,
-            str(self.store.page(page)),
             hooks=settings.hooks,
             about=about,
             repairer=repairer_of(summarizer),

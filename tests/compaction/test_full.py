@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.compaction.cut import SLACK
-from core.compaction.full import MIN_GAIN, Options, Plan, plan, text_message
+from core.compaction.full import MIN_GAIN, Context, Options, Plan, choose, plan, text_message
 from core.compaction.restore import RestoreLimits
 from core.errors import CompactionError, NothingToCompact, SummaryRejected
 from core.model import Block, Kind, Message
@@ -56,9 +56,10 @@ def planned(
     cwd: str = "",
     front_tokens: int = 10,
 ) -> Plan:
-    options = Options(keep, 3_000, "Mind the tests", RestoreLimits(), in_place)
+    options = Options(keep, 3_000, "Mind the tests", RestoreLimits())
     each = list(sizes) or [100] * len(shown)
-    return plan(shown, each, 5_000, lambda front: [front_tokens] * len(front), says or Says(), options, cwd, "/h.md")
+    context = Context(shown, each, 5_000, lambda front: [front_tokens] * len(front), cwd, "/h.md")
+    return plan(context, says or Says(), options, cut=choose(shown, each, options, in_place))
 
 
 def test_the_summariser_gets_what_goes_and_where_it_can_be_read() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.compaction.full import Plan
+from core.compaction.full import Context, Plan
 from core.compaction.memory import DEFAULT_TAIL, Memory, TailRules, plan_from_memory
 from core.context.rounds import cut_points
 from core.errors import NoUsableMemory
@@ -53,13 +53,9 @@ def planned(
     memory = Memory(notes, PATH, 8_000) if notes else None
     sizes = [each] * len(shown)
     return plan_from_memory(
-        shown,
-        sizes,
-        5_000,
-        lambda new: [front] * len(new),
+        Context(shown, sizes, 5_000, lambda new: [front] * len(new), history="/h.md"),
         memory,
         SESSION,
-        "/h.md",
         threshold_tokens=threshold,
         in_file=in_file.__contains__,
         rules=rules,

@@ -189,7 +189,7 @@ def test_without_a_summary_nothing_is_written(session: Path, tmp_path: Path, in_
         compact(
             session_file(session),
             Says(""),
-            Options(0, 3_000, in_place=in_place),
+            Options(0, 3_000),
             Target(tmp_path / "l", in_place=in_place),
         )
     assert tree(tmp_path) == before
@@ -490,7 +490,7 @@ def test_rows_that_come_while_the_summary_is_written_are_part_of_it(session: Pat
                 file.write(late.pop())
 
     in_place = Target(tmp_path / "locks", in_place=True)
-    result = compact(session_file(session), Says("So far.", write_late), Options(10, 3_000, in_place=True), in_place)
+    result = compact(session_file(session), Says("So far.", write_late), Options(10, 3_000), in_place)
     assert result.changed
     assert "Late" in str(messages(session)[-1].content)
 
@@ -506,7 +506,7 @@ def test_in_place_it_gives_up_when_rows_come_all_the_time(session: Path, tmp_pat
             return Answer()
 
     in_place = Target(tmp_path / "locks", in_place=True)
-    options = Options(10, 3_000, in_place=True)
+    options = Options(10, 3_000)
     with pytest.raises(Changed):
         compact(session_file(session), Extractive(), options, in_place, hooks=Writing())
     assert b"compact_boundary" not in session.read_bytes()

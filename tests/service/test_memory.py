@@ -405,6 +405,7 @@ def test_killed_at_any_moment_the_old_notes_or_the_new_ones_are_there(path: Path
 
 
 def test_memory_kept_over_100_turns_takes_part_in_a_compaction_without_a_model(path: Path) -> None:
+    from core.compaction.full import Context
     from core.compaction.memory import Memory, plan_from_memory
     from core.service.session import model_of, opened, size_of
 
@@ -421,13 +422,15 @@ def test_memory_kept_over_100_turns_takes_part_in_a_compaction_without_a_model(p
         size = size_of(session, model_of(session, None))
         found = Memory(files.read().notes, files.notes_path, 8_000)
         plan = plan_from_memory(
-            session.messages,
-            size.item_tokens,
-            size.overhead_tokens,
-            lambda new: [len(str(m.content)) // 3 for m in new],
+            Context(
+                session.messages,
+                size.item_tokens,
+                size.overhead_tokens,
+                lambda new: [len(str(m.content)) // 3 for m in new],
+                history="/h.md",
+            ),
             found,
             files.session,
-            "/h.md",
             threshold_tokens=167_000,
         )
 
@@ -439,9 +442,11 @@ def test_memory_kept_over_100_turns_takes_part_in_a_compaction_without_a_model(p
     assert files.read().notes.update == 10
     with opened(session_file(path)) as session, pytest.raises(NoUsableMemory, match="next compaction is due"):
         plan_from_memory(
-            session.messages, size.item_tokens, size.overhead_tokens, lambda new: [50_000] * len(new), found,
-            files.session, "/h.md", threshold_tokens=60_000,
-        )  # fmt: skip
+            Context(session.messages, size.item_tokens, size.overhead_tokens, lambda new: [50_000] * len(new)),
+            found,
+            files.session,
+            threshold_tokens=60_000,
+        )
 
 
 def test_the_case_as_it_was_handed(tmp_path: Path) -> None:

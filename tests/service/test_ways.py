@@ -66,7 +66,7 @@ def done(
     instructions: str = "",
     dry_run: bool = False,
 ) -> CompactResult:
-    options = Options(keep, 9_000, instructions, in_place=in_place, up_to=up_to, since=since)
+    options = Options(keep, 9_000, instructions, up_to=up_to, since=since)
     target = Target(path.parent / "locks", None, in_place, dry_run)
     return compact(
         session_file(path), says or Says(), options, target, settings=known or StageSettings(), how=how,

@@ -15,10 +15,10 @@ import pytest
 from core.api.endpoint import ApiError
 from core.attachments.base import World
 from core.attachments.date_change import DateChange
-from core.compaction.full import Measure, Plan, assembled
+from core.compaction.full import Context, Plan, assembled
 from core.context.rounds import tail_start
 from core.errors import CompactionError, ContextFull, NothingToCompact, SummaryRejected
-from core.model import JSON, Block, Message, Usage, block_text
+from core.model import JSON, Block, Usage, block_text
 from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
@@ -342,10 +342,10 @@ def test_a_context_that_fills_at_once_stops_automatic_compaction_for_the_session
     assert talk.work.state.auto.refills == 0
 
 
-def notes(messages: Sequence[Message], sizes: Sequence[int], overhead: int, measure: Measure) -> Plan:
-    start = tail_start(messages, sizes, 4_000)
-    kept = tuple(messages[start:])
-    return assembled(tuple(messages[:start]), kept, Summary("The notes.", "memory"), (), sizes, overhead, measure)
+def notes(context: Context) -> Plan:
+    messages = tuple(context.messages)
+    start = tail_start(messages, context.sizes_tokens, 4_000)
+    return assembled(context, messages[:start], messages[start:], Summary("The notes.", "memory"))
 
 
 def test_the_notes_of_the_session_come_before_a_summary(tmp_path: Path) -> None:
@@ -363,9 +363,9 @@ def no_notes(*_: Any) -> Plan:
     raise CompactionError("there are none")
 
 
-def large_notes(messages: Sequence[Message], sizes: Sequence[int], overhead: int, measure: Measure) -> Plan:
-    summary = Summary(huge_prompt(28_000), "memory")
-    return assembled(tuple(messages[:-2]), tuple(messages[-2:]), summary, (), sizes, overhead, measure)
+def large_notes(context: Context) -> Plan:
+    messages = tuple(context.messages)
+    return assembled(context, messages[:-2], messages[-2:], Summary(huge_prompt(28_000), "memory"))
 
 
 @pytest.mark.parametrize("memory", [no_notes, large_notes])
