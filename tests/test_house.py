@@ -17,7 +17,7 @@ SOURCES = [path for package in ("core", "cli", "mcp_server") for path in sorted(
 
 LAYERS = (
     ("core.errors", "core.model", "core.times", "core.defaults"),
-    ("core.redact", "core.layers"),
+    ("core.redact", "core.layers", "core.ids"),
     ("core.transcript", "core.settings", "core.facts"),
     ("core.context",),
     ("core.api", "core.attachments", "core.hosts"),

@@ -6,14 +6,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from core.errors import IdNotFound
+from core.ids import one_of
 from core.model import Message, call_id, tool_results, tool_uses
 
 LENGTH = 6
 """Of 32 letters each: among 10,000 messages one pair in twenty sessions collides, and then the later one is longer."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Without i, l, o, u: they are taken for 1, 1, 0, v."""
-_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +51,8 @@ class ShortIds:
         Raises IdNotFound for none and for several.
         """
         wanted = name.strip().removeprefix("[").removesuffix("]").removeprefix("id:").strip()
-        if wanted in self._long:
-            return self._long[wanted]
-        found = dict.fromkeys(uuid for known, uuid in self._long.items() if wanted and known.startswith(wanted))
-        if len(found) == 1:
-            return next(iter(found))
-        if found:
-            listed = "\n  ".join([*found][:_LISTED])
-            raise IdNotFound(f"{len(found)} messages have ids that begin with {wanted}", f"name one:\n  {listed}")
-        raise IdNotFound(
-            f"no message of the active context has the id {name.strip()!r}",
-            "foldmark snip SESSION --suggest and foldmark context SESSION name ids",
-        )
+        hint = "foldmark snip SESSION --suggest and foldmark context SESSION name ids"
+        return one_of(wanted, self._long.items(), "message of the active context", hint)
 
 
 def tag(short: str) -> str:

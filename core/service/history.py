@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from core.context.view import messages_of
-from core.errors import FoldmarkError, IdNotFound, WrongPattern
+from core.errors import FoldmarkError, WrongPattern
+from core.ids import one_of
 from core.model import JSON, Block, Message, block_text, call_id, text_block
 from core.service.session import Result, Session, SessionRef, opened
 from core.transcript.chain import Chain
@@ -34,7 +35,6 @@ the transcript.  source: in the transcript that this one was made of."""
 
 MAX_SOURCES = 20
 """How many generations of compactions are followed back."""
-_LISTED = 10
 _CONTEXT_CHARS = 100
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
 """Text that stands in JSON as it is."""
@@ -190,14 +190,8 @@ def _found(ident: str, items: Iterator[Item]) -> Item:
     for item in items:
         if ident and (item.id.startswith(ident) or item.message.startswith(ident)):
             hits.setdefault(item.id, item)
-    if ident in hits:
-        return hits[ident]
-    if not hits:
-        raise IdNotFound(f"nothing has the id {ident}", "foldmark output SESSION lists the ids")
-    if len(hits) > 1:
-        listed = "\n  ".join([*hits][:_LISTED])
-        raise IdNotFound(f"{len(hits)} texts answer to {ident}", f"name one of them:\n  {listed}")
-    return next(iter(hits.values()))
+    known = [(name, item.id) for item in hits.values() for name in (item.id, item.message)]
+    return hits[one_of(ident, known, "text", "foldmark output SESSION lists the ids")]
 
 
 def _items(session: Session, stack: ExitStack) -> Iterator[Item]:

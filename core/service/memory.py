@@ -11,7 +11,8 @@ import msgspec
 
 from core.api.endpoint import ApiError
 from core.context.tokens.models import Model
-from core.errors import Changed, Damaged, FoldmarkError, NothingNoted, WrongFormat
+from core.errors import Changed, Damaged, FoldmarkError, IdNotFound, NothingNoted, WrongFormat
+from core.ids import one_of
 from core.memory.brief import brief, notes_in
 from core.memory.cadence import Cadence, due
 from core.memory.evidence import Evidence, evidence_of
@@ -145,7 +146,7 @@ def edit(file: SessionFile, operations: Sequence[JSON], limits: MemoryLimits = D
         for raw in operations:
             try:
                 found.append(_with_whole_ids(msgspec.convert(raw, Operation), evidence))
-            except msgspec.ValidationError as error:
+            except (msgspec.ValidationError, IdNotFound) as error:
                 refused.append(f"{_in_short(raw)}: {error}")
         work.write(evidence, "", Extracted(tuple(found), tuple(refused)))
         return work.result("asked")
@@ -320,8 +321,8 @@ def _with_whole_ids(operation: Operation, evidence: Evidence) -> Operation:
 
 
 def _whole(ident: str, evidence: Evidence) -> str:
-    found = [uuid for uuid in evidence.places if ident and uuid.startswith(ident)]
-    return found[0] if len(found) == 1 else ident
+    known = [(uuid, uuid) for uuid in evidence.places]
+    return ident and one_of(ident, known, "message of the active context", "foldmark search SESSION finds ids")
 
 
 def _in_short(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from core.errors import IdNotFound
+from core.ids import one_of
 from core.service.job import CompactResult
 from core.service.micro import as_compaction, budget_of
 from core.service.operation import Target
@@ -17,8 +17,6 @@ from core.stages.tool_budget import ToolBudgetSettings
 from core.transcript.projects import SessionFile
 
 NAME = "persist"
-_SHOWN_CHARS = 80
-"""Of an id in a message."""
 
 
 def persist(
@@ -48,14 +46,6 @@ def persist(
 
 
 def _named(ids: Sequence[str], results: Sequence[ToolResult]) -> list[ToolResult]:
-    chosen: dict[str, ToolResult] = {}
-    for ident in ids:
-        hits = {r.id: r for r in results if ident and r.id.startswith(ident)}
-        if ident not in hits and len(hits) != 1:
-            shown = ident[:_SHOWN_CHARS]
-            what = (
-                f"{len(hits)} tool results answer to {shown}" if hits else f"no tool result in the context is {shown}"
-            )
-            raise IdNotFound(what, "foldmark context names the largest")
-        chosen |= {ident: hits[ident]} if ident in hits else hits
-    return [*chosen.values()]
+    known = {r.id: r for r in results}
+    pairs, hint = [(ident, ident) for ident in known], "foldmark context names the largest"
+    return [known[one_of(ident, pairs, "tool result of the active context", hint)] for ident in dict.fromkeys(ids)]

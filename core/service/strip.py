@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 from core.context.projection import MediaReplaced
-from core.errors import IdNotFound
+from core.ids import one_of
 from core.model import Message
 from core.service.operation import Target
 from core.service.session import Result, Session, SessionRef
@@ -18,7 +18,6 @@ from core.stages.results import tool_results_of
 from core.transcript.projects import SessionFile
 
 OP = "strip"
-_LISTED = 10
 
 
 class MediaLine(Result):
@@ -81,18 +80,8 @@ def _found(items: Sequence[MediaItem], names: Sequence[str]) -> tuple[str, ...]:
     """The whole ids that names, or the starts of ids, stand for; a content's id is known without its `media-` too."""
     known = {ident: ident for item in items for ident in item.ids}
     known |= {item.blob.id.removeprefix("media-"): item.blob.id for item in items}
-    return tuple(_one(name, known) for name in names)
-
-
-def _one(name: str, known: Mapping[str, str]) -> str:
-    begin = {ident for start, ident in known.items() if name and start.startswith(name)}
-    if name in known or len(begin) == 1:
-        return known.get(name) or begin.pop()
-    if begin:
-        listed = "\n  ".join(sorted(begin)[:_LISTED])
-        raise IdNotFound(f"{len(begin)} ids begin with {name}", f"name one:\n  {listed}")
     hint = "foldmark strip SESSION lists all there are"
-    raise IdNotFound(f"no image or document of the active context has the id {name!r}", hint)
+    return tuple(one_of(name, known.items(), "image or document of the active context", hint) for name in names)
 
 
 def _lines(

@@ -13,12 +13,12 @@ from itertools import pairwise
 
 from core.context.projection import Collapsed, Committed, Decision, Withdrawn
 from core.context.rounds import tail_start
-from core.errors import IdNotFound, InputError
+from core.errors import InputError
 from core.model import Message, block_text, text_block
 from core.redact.values import redact_messages
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import freed_tokens
-from core.stages.receipt import page_name, receipt
+from core.stages.receipt import page_name, page_of, receipt
 from core.stages.segments import Segment, segments
 from core.stages.verdict import Verdict
 from core.stages.worth import auto_threshold_tokens, effective_tokens, is_cold, worth
@@ -121,13 +121,7 @@ class Collapse:
         return tuple(m for m in scene.messages if m.uuid in uuids)
 
     def _found(self, scene: Scene, name: str) -> Collapsed:
-        spans = scene.state.committed
-        found = [s for s in spans if name and (s.id.startswith(name) or page_name("span", s.id).startswith(name))]
-        if len(found) == 1:
-            return found[0]
-        listed = "\n  ".join(page_name("span", s.id) for s in found or spans)
-        problem = f"{len(found)} spans have the id {name}" if found else f"there is no folded span {name}"
-        raise IdNotFound(problem, f"the spans are:\n  {listed}" if listed else "nothing was folded")
+        return page_of("span", name, scene.state.committed)
 
     def _planned(self, scene: Scene, decisions: Sequence[Decision], verdict: Verdict | None) -> Plan:
         reason = "" if decisions else "nothing is old enough, or there is room enough"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
+from core.context.projection import Collapsed, Snipped
 from core.facts.outcomes import exit_code, normal
 from core.facts.scan import Call, scan
 from core.facts.text import cut, one_line
+from core.ids import one_of
 from core.model import Message
 from core.redact.values import redact_messages
 from core.stages.stand_in import shown_by
 from core.transcript.store import PAGE_PREFIX
 
+_Made = TypeVar("_Made", Snipped, Collapsed)
 _LISTED = 5
 """Names of each sort in a line; the rest is counted."""
 _COMMAND_CHARS = 48
@@ -21,6 +24,16 @@ _COMMAND_CHARS = 48
 def page_name(kind: Literal["snip", "span"], ident: str) -> str:
     """The name of the page that holds what a decision took out; also the id that `output` takes for all of it."""
     return f"{kind}-{ident[:8]}"
+
+
+def page_of(kind: Literal["snip", "span"], name: str, made: Sequence[_Made]) -> _Made:
+    """The decision that a page is of, by the name of the page, by its own id, or by the start of either.
+
+    Raises IdNotFound for none and for several.
+    """
+    pages: dict[str, _Made] = {page_name(kind, one.id): one for one in made}
+    known = [(spelling, page) for page, one in pages.items() for spelling in (page, one.id)]
+    return pages[one_of(name, known, kind, "\n  ".join([f"the {kind}s are:", *pages]) if pages else "there are none")]
 
 
 def receipt(

@@ -16,7 +16,7 @@ from core.context.short_ids import ShortIds
 from core.errors import IdNotFound, InputError
 from core.model import Message, text_block
 from core.stages.base import Plan, Scene
-from core.stages.receipt import page_name, receipt
+from core.stages.receipt import page_name, page_of, receipt
 from core.stages.snip_scores import Candidate, candidates
 from core.stages.verdict import Verdict
 from core.stages.worth import weighing
@@ -133,20 +133,12 @@ class Snip:
 
         Raises IdNotFound for no snip or several, InputError for one whose messages are not in the scene any more.
         """
-        found = [
-            s for s in scene.state.snips if name and (s.id.startswith(name) or page_name("snip", s.id).startswith(name))
-        ]
-        if len(found) != 1:
-            listed = "\n  ".join(page_name("snip", s.id) for s in found or scene.state.snips)
-            problem = f"{len(found)} snips have the id {name}" if found else f"there is no snip {name}"
-            raise IdNotFound(problem, f"the snips are:\n  {listed}" if listed else "there are none")
+        found = page_of("snip", name, scene.state.snips)
         there = {m.uuid for m in scene.messages}
-        if not any(u in there for u in found[0].uuids):
+        if not any(u in there for u in found.uuids):
             hint = "foldmark undo SESSION takes back what was written"
-            raise InputError(
-                f"the messages of {page_name('snip', found[0].id)} are not in this transcript any more", hint
-            )
-        return Plan(self.name, (Withdrawn((found[0].id,), "undone", scene.requests),))
+            raise InputError(f"the messages of {page_name('snip', found.id)} are not in this transcript any more", hint)
+        return Plan(self.name, (Withdrawn((found.id,), "undone", scene.requests),))
 
     def suggest(self, scene: Scene) -> list[Proposal]:
         """At most 5 ranges that may go, the best first; disjoint, each may be accepted or not."""

@@ -51,7 +51,7 @@ def test_the_start_of_an_id_is_enough_when_only_one_begins_so() -> None:
     ids = of("aaaa-1", "aaaa-2", "bbbb-1")
 
     assert ids.find("bbbb") == "bbbb-1"
-    with pytest.raises(IdNotFound, match="2 messages have ids that begin with aaaa"):
+    with pytest.raises(IdNotFound, match="2 ids begin with aaaa"):
         ids.find("aaaa")
 
 

@@ -180,13 +180,13 @@ def test_an_id_may_be_cut_short_when_it_is_the_only_one_of_its_kind() -> None:
     made = long_session().use("Read", "text", file_path="a")
     with on_disk(made) as path, whole(path) as session:
         assert output(session, made.calls[0]).kind == "result"
-        with pytest.raises(IdNotFound, match="2 texts answer to toolu") as caught:
+        with pytest.raises(IdNotFound, match="2 ids begin with toolu") as caught:
             output(session, "toolu")
         assert made.calls[1] in caught.value.hint
         assert output(session, made.calls[1][:-1] + "2").name == "Read"
         made.calls.append("")
         for unknown in ("nothing", ""):
-            with pytest.raises(IdNotFound, match="nothing has the id"):
+            with pytest.raises(IdNotFound, match="no text has the id"):
                 output(session, unknown)
 
 

@@ -382,10 +382,10 @@ def test_a_span_is_expanded_when_the_cache_has_gone_and_its_originals_are_there_
 
 
 def test_an_unknown_span_and_one_that_is_gone_are_refused() -> None:
-    with pytest.raises(IdNotFound, match="no folded span x") as caught:
+    with pytest.raises(IdNotFound, match="no span has the id 'x'") as caught:
         Collapse().expand(scene(turns(1)), "x")
-    assert caught.value.hint == "nothing was folded"
-    with pytest.raises(IdNotFound, match="spans have the id span"):
+    assert caught.value.hint == "there are none"
+    with pytest.raises(IdNotFound, match="ids begin with span"):
         Collapse().originals(committed(), "span-")
     written = committed(written=True)
     with pytest.raises(InputError, match="not in this transcript any more"):

@@ -91,7 +91,7 @@ def test_what_a_person_wrote_goes_when_it_is_named() -> None:
         (uuid(0x16), uuid(0xB), "stands behind"),
         (uuid(0x1), uuid(120), "whole history"),
         (uuid(0xB), uuid(120), "protected tail"),
-        ("00000000", uuid(0x16), "120 messages have ids that begin with"),
+        ("00000000", uuid(0x16), "120 ids begin with"),
     ],
 )
 def test_a_range_that_cannot_go_is_refused_with_a_clear_message(from_id: str, to_id: str, says: str) -> None:
@@ -257,13 +257,13 @@ def test_a_long_list_is_counted_and_an_unknown_store_is_not_named() -> None:
 
 def test_undo_of_an_unknown_snip_lists_those_that_there_are() -> None:
     scene = steps(20).scene()
-    with pytest.raises(IdNotFound, match="no snip x") as caught:
+    with pytest.raises(IdNotFound, match="no snip has the id 'x'") as caught:
         Snip().undo(scene, "x")
     assert caught.value.hint == "there are none"
 
     after = applied(scene, Snip().plan_range(scene, "u2", "u3"))
     after = applied(after, Snip().plan_range(after, "u8", "u9"))
-    with pytest.raises(IdNotFound, match="2 snips have the id snip") as caught:
+    with pytest.raises(IdNotFound, match="2 ids begin with snip") as caught:
         Snip().undo(after, "snip")
     assert caught.value.hint.count("snip-") == 2
 

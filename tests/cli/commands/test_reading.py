@@ -240,7 +240,7 @@ def test_output_says_when_there_is_nothing_to_print(made: Transcript, capsys: Ca
 
 def test_output_says_what_is_wrong(made: Transcript, capsys: Capture) -> None:
     assert run(["output", SESSION_ID, "nothing"]) == 2
-    assert "error: nothing has the id nothing" in capsys.readouterr().err
+    assert "error: no text has the id 'nothing'" in capsys.readouterr().err
     assert run(["output", SESSION_ID, made.calls[0], "--lines", "two"]) == 2
     assert run(["output", SESSION_ID, made.calls[0], "--grep", "("]) == 2
     assert run(["search", SESSION_ID, "(", "--regex"]) == 2

@@ -75,7 +75,7 @@ def test_in_place_is_refused_with_what_to_do(case: Path, capsys: pytest.CaptureF
 
 def test_errors_hold_no_secrets(case: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["output", str(case), "ghp_EXAMPLEexampleEXAMPLEexample000000000"]) == 2
-    assert "nothing has the id [REDACTED:github-token]" in capsys.readouterr().err
+    assert "no text has the id '[REDACTED:github-token]'" in capsys.readouterr().err
 
 
 def test_the_log_of_a_fault_holds_no_secrets(monkeypatch: pytest.MonkeyPatch, scratch_home: Path) -> None:

@@ -1,0 +1,29 @@
+"""Ids by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.errors import IdNotFound
+from core.ids import one_of
+
+KNOWN = [("aa", "aa"), ("aab", "aab"), ("note", "b1"), ("notes", "b2"), ("note", "b1"), ("two", "b1"), ("two", "b2")]
+
+
+@pytest.mark.parametrize(("name", "ident"), [("aa", "aa"), ("aab", "aab"), ("note", "b1"), ("notes", "b2")])
+def test_a_whole_name_wins_over_those_that_begin_with_it(name: str, ident: str) -> None:
+    assert one_of(name, KNOWN, "page", "") == ident
+
+
+def test_a_start_that_several_have_is_refused_with_what_they_are() -> None:
+    for name in ("a", "n", "two"):
+        with pytest.raises(IdNotFound, match=f"2 ids begin with {name}") as caught:
+            one_of(name, KNOWN, "page", "")
+        assert caught.value.hint.startswith("name one:\n  ")
+
+
+@pytest.mark.parametrize("name", ["", "x" * 1_000])
+def test_what_is_no_id_is_refused_in_short(name: str) -> None:
+    with pytest.raises(IdNotFound, match="no page has the id") as caught:
+        one_of(name, KNOWN, "page", "they are listed")
+    assert (caught.value.hint, len(str(caught.value)) < 120) == ("they are listed", True)
