@@ -92,7 +92,7 @@ class Load:
     async def client(self, url: str, name: str, mode: str, until: float) -> None:
         """One client, until the time is over or the server is gone."""
         with suppress(MCPError, OSError, ExceptionGroup):
-            async with Client(url, mode=mode, read_timeout_seconds=120) as client:  # type: ignore[arg-type]
+            async with Client(url, mode=mode, read_timeout_seconds=120) as client:
                 count = 0
                 while time.monotonic() < until:
                     count += 1
