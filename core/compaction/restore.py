@@ -74,7 +74,7 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
     Deleted, binary, secret and oversized files are named, with the reason, instead of their content.
     """
     root = Path(cwd)
-    if not _is_project(root, limits.home):
+    if not is_project(root, limits.home):
         return []
     done = {_inside(root, use.path) for use in _uses(kept)}
     out: list[Restored] = []
@@ -97,7 +97,7 @@ def restore(messages: Sequence[Message], kept: Sequence[Message], cwd: str, limi
 def files_of(cwd: str, limits: RestoreLimits) -> Callable[[str], bool]:
     """What tells whether a path is a file below the session's folder, as it is on disk now."""
     root = Path(cwd)
-    here = _is_project(root, limits.home)
+    here = is_project(root, limits.home)
 
     def is_there(path: str) -> bool:
         found = _inside(root, path) if here else None
@@ -109,7 +109,7 @@ def files_of(cwd: str, limits: RestoreLimits) -> Callable[[str], bool]:
     return is_there
 
 
-def _is_project(root: Path, home: Path | None) -> bool:
+def is_project(root: Path, home: Path | None) -> bool:
     """Whether a folder is here and may be one of a project: not the system's, nor the home folder or one above it."""
     try:
         if not root.is_absolute() or not root.is_dir():
