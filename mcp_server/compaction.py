@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from core.compaction.full import Options
-from core.service.chosen import budget_of, hooks_of, notes_of, options_of
 from core.service.compact import compact
 from core.service.host import NAME, wanted
 from core.service.inline import spooled, with_messages
-from core.service.job import CompactResult, How
+from core.service.job import Choices, CompactResult
 from core.service.persist import persist
 from core.summarizers.base import Summarizer, SummaryRequest
 from core.summarizers.given import Given
@@ -30,32 +28,26 @@ class Asked:
 
     config: Config
     file: SessionFile | None
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    how: How = "auto"
-    summary: str = ""
-    summarizer: str = NAME
-    instructions: str = ""
-    keep_tokens: int | None = None
-    up_to: str = ""
-    since: str = ""
-    results: list[str] = field(default_factory=list)
-    in_place: bool = False
-    dry_run: bool = False
+    messages: list[dict[str, Any]]
+    choices: Choices
+    summary: str
+    summarizer: str
+    results: list[str]
 
     @property
     def waits_for_summary(self) -> bool:
         """Whether the caller has its summary still to write, if one is needed."""
-        return self.summarizer == NAME and not (self.summary or self.dry_run)
+        return self.summarizer == NAME and not (self.summary or self.choices.target.dry_run)
 
     @property
     def is_sampled(self) -> bool:
         """Whether the host's model is to write the summary, if one is needed."""
-        return self.summarizer == SAMPLING and not (self.summary or self.dry_run)
+        return self.summarizer == SAMPLING and not (self.summary or self.choices.target.dry_run)
 
     @property
     def asks_first(self) -> bool:
         """Whether there is something to ask that depends on what is to be summarised."""
-        return self.is_sampled or (self.in_place and self.waits_for_summary)
+        return self.is_sampled or (self.choices.target.in_place and self.waits_for_summary)
 
     @staticmethod
     def is_request(found: object) -> bool:
@@ -69,47 +61,29 @@ class Asked:
     def carried_out(self, is_stopped: Callable[[], bool]) -> CompactResult | SummaryRequest:
         """The result, or what the caller is to summarise.  Raises as `compact`, and when it is stopped."""
         if self.waits_for_summary:
-            return wanted(self._run)
-        return self._run(Stoppable(self._writer(is_stopped), is_stopped))
+            return wanted(lambda writer: self._run(writer, self.choices))
+        return self._run(Stoppable(self._writer(is_stopped), is_stopped), self.choices)
 
     def looked_at(self) -> CompactResult | SummaryRequest:
         """What it would come to, or what is to be summarised; nothing is written."""
-        return wanted(lambda writer: self._run(writer, dry_run=True))
+        return wanted(lambda writer: self._run(writer, self.choices.tried_out))
 
     def _writer(self, is_stopped: Callable[[], bool]) -> Summarizer:
         """Who writes the summary; a dry run takes what costs nothing."""
         if self.summary:
             return Given(self.summary)
-        by_rule = self.dry_run or self.summarizer in (NAME, SAMPLING)
+        by_rule = self.choices.target.dry_run or self.summarizer in (NAME, SAMPLING)
         return self.config.summarizer(BY_RULE if by_rule else self.summarizer, is_stopped)
 
-    def _run(self, summarizer: Summarizer, dry_run: bool = False) -> CompactResult:
-        config, settings, inline = self.config, self.config.settings, self.file is None
-        dry_run = dry_run or self.dry_run
-        target = config.target(self.in_place, dry_run, config.inline_dir if inline else None)
-        budget = budget_of(settings)
+    def _run(self, summarizer: Summarizer, choices: Choices) -> CompactResult:
+        if self.summary or self.summarizer != NAME:  # who says who writes the summary wants one
+            choices = replace(choices, notes=None)
         with self._source() as file:
             if self.results:
-                done = persist(file, self.results, target, config.known, budget)
+                done = persist(file, self.results, choices.target, choices.settings, choices.budget)
             else:
-                done = compact(
-                    file,
-                    summarizer,
-                    self._options,
-                    target,
-                    settings=config.known,
-                    how=self.how,
-                    budget=budget,
-                    hooks=hooks_of(settings),
-                    notes=None if self.summary or self.summarizer != NAME else notes_of(settings),
-                )
-            return with_messages(done) if inline and not dry_run else done
+                done = compact(file, summarizer, choices)
+            return done if self.file or choices.target.dry_run else with_messages(done)
 
     def _source(self) -> AbstractContextManager[SessionFile]:
         return nullcontext(self.file) if self.file else spooled(self.messages)
-
-    @property
-    def _options(self) -> Options:
-        options = options_of(self.config.settings, self.config.home, self.instructions)
-        keep_tokens = options.keep_tokens if self.keep_tokens is None else self.keep_tokens
-        return replace(options, keep_tokens=keep_tokens, up_to=self.up_to, since=self.since)

@@ -15,6 +15,7 @@ from core.service.find import Caller
 
 if TYPE_CHECKING:  # what only calls need is loaded when the first one comes: a host waits for the server to start
     from core.memory.limits import MemoryLimits
+    from core.service.job import Choices
     from core.service.operation import Target
     from core.service.stages import StageSettings
     from core.settings import Settings
@@ -76,6 +77,12 @@ class Config:
         from core.memory.limits import limits_of
 
         return limits_of(self.settings)
+
+    def choices(self, target: Target) -> Choices:
+        """All about a compaction that the user has set."""
+        from core.service.chosen import choices_of
+
+        return choices_of(self.settings, self.home, target, self.known)
 
     def target(self, in_place: bool, dry_run: bool, out_dir: Path | None = None) -> Target:
         """Where an operation goes."""

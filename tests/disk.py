@@ -12,7 +12,9 @@ from pathlib import Path
 
 from core.compaction.full import Options
 from core.model import JSON, Message
-from core.service.compact import NO_GUARDS, CompactResult, Guards, compact
+from core.service.automatic import NO_GUARDS, Guards
+from core.service.compact import CompactResult, compact
+from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened
 from core.summarizers.extractive import Extractive
@@ -53,7 +55,7 @@ def compacted(
     """Compact a transcript, offline."""
     target = Target(path.parent.parent / "locks", out_dir, in_place, dry_run, markdown)
     options = Options(keep_tokens, SUMMARY_CHARS, instructions)
-    return compact(session_file(path), Extractive(), options, target, guards)
+    return compact(session_file(path), Extractive(), Choices(options, target, guards=guards))
 
 
 def messages(path: Path | str) -> tuple[Message, ...]:

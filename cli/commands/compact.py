@@ -16,16 +16,14 @@ from cli.batched import batched
 from cli.errors import describe
 from cli.resources import Writer
 from cli.written import show_ways
-from core.compaction.full import Options
-from core.compaction.hooks import CommandHooks
 from core.model import JSON
-from core.service.chosen import budget_of, hooks_of, notes_of, options_of
-from core.service.compact import WAYS, CompactResult, Guards, compact
-from core.service.job import How, NotesRules
+from core.service.automatic import Guards
+from core.service.chosen import choices_of
+from core.service.compact import WAYS, CompactResult, compact
+from core.service.job import Choices, How
 from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
-from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers import AUTO, SUMMARIZERS
 from core.summarizers.base import Summarizer
 from core.transcript.projects import SessionFile
@@ -108,22 +106,25 @@ def command(
     if how not in ("auto", "micro") and force:
         raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
-    chosen = replace(options_of(settings, Path.home(), instructions), up_to=up_to, since=since)
-    hooks = hooks_of(settings)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
     idle_since = None if idle_s is None else time.time() - idle_s
     guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
     beside = not (out_dir or dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
-    budget = budget_of(settings)
+    usual = choices_of(settings, Path.home(), target, known)
+    choices = replace(
+        usual,
+        how=how,
+        options=replace(usual.options, instructions=instructions, up_to=up_to, since=since),
+        notes=None if summarizer else usual.notes,  # who says who writes the summary wants one
+        guards=guards,
+    )
     # A dry run asks no model: it would cost what the run costs.
     writer = Writer(
         resources.access(settings, model), "extractive" if dry_run else settings.summarizer, not no_fallback
     )
-    # Who says who writes the summary wants one.
-    notes = None if summarizer else notes_of(settings)
-    work = [_Job(file, how, writer, chosen, target, guards, known, budget, hooks, notes) for file in files]
+    work = [_Job(file, writer, choices) for file in files]
     outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
     failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
@@ -147,30 +148,12 @@ class _Job:
     """One transcript to compact, in this process or another."""
 
     file: SessionFile
-    how: How
     writer: Writer
-    chosen: Options
-    target: Target
-    guards: Guards
-    known: StageSettings
-    budget: ToolBudgetSettings
-    hooks: CommandHooks
-    notes: NotesRules | None
+    choices: Choices
 
     def __call__(self, summarizer: Summarizer | None = None) -> CompactResult | Exception:
         try:
-            return compact(
-                self.file,
-                summarizer or self.writer.summarizer(),
-                self.chosen,
-                self.target,
-                self.guards,
-                self.known,
-                how=self.how,
-                budget=self.budget,
-                hooks=self.hooks,
-                notes=self.notes,
-            )
+            return compact(self.file, summarizer or self.writer.summarizer(), self.choices)
         except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
             return error
 

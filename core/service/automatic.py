@@ -1,10 +1,20 @@
-"""What stands against compacting a session automatically; a person who asks for it is never refused."""
+"""When a session is left alone, and what stands against compacting it automatically.
+
+A person who asks for one is never refused.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.context.tokens.ledger import ContextSize
+from core.context.tokens.words import tokens as short
 from core.redact.text import redact
 from core.service.session import Session
 from core.transcript.chain import load
+from core.transcript.listing import last_written
+from core.transcript.projects import SessionFile
 from core.turn.breaker import Breaker
 from core.turn.thrash import may_thrash, thrash
 
@@ -28,3 +38,36 @@ def stopped(session: Session, breaker: Breaker | None) -> str:
         reasons = breaker.reasons
         return f"automatic compaction failed {len(reasons)} times in a row, at last: {reasons[-1]}"
     return next(iter(warnings_of(session)), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """When a session is left alone: not over so many tokens, or written to since (seconds since 1970).
+
+    Who says `over_tokens` compacts automatically: then a session is left alone, too, where that failed too often, or
+    does not help.
+    """
+
+    over_tokens: int | None = None
+    idle_since: float | None = None
+    failures_dir: Path | None = None
+    """Where failures are counted from run to run; None: they are not."""
+
+    def reason(self, session: Session, size: ContextSize) -> str:
+        """Why the session is left alone, "" if it is not."""
+        file = session.file
+        if self.idle_since is not None and max(file.mtime, last_written(file)) > self.idle_since:
+            return "it was written to a short time ago"
+        if self.over_tokens is None:
+            return ""
+        if size.total_tokens <= self.over_tokens:
+            return f"it has no more than {short(self.over_tokens)} tokens"
+        return stopped(session, self.breaker(file))
+
+    def breaker(self, file: SessionFile) -> Breaker | None:
+        """The counter of a session's failures."""
+        folder = None if file.piped else self.failures_dir
+        return Breaker(folder, str(file.path.resolve())) if folder else None
+
+
+NO_GUARDS = Guards()

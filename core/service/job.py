@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -16,6 +16,7 @@ from core.context.tokens.window import Levels, levels
 from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.model import Message
 from core.report.data import Fidelity
+from core.service.automatic import NO_GUARDS, Guards
 from core.service.operation import Loss, StageReport, Target
 from core.service.session import Result, Session, SessionRef, model_of, size_of, window_of
 from core.service.spent import Spent
@@ -68,6 +69,26 @@ class NotesRules:
 DEFAULT_NOTES = NotesRules()
 
 
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """All that was chosen about a compaction, whichever session it is of."""
+
+    options: Options
+    target: Target
+    how: How = "full"
+    settings: StageSettings = NO_SETTINGS
+    budget: ToolBudgetSettings | None = None
+    hooks: Hooks = NO_HOOKS
+    notes: NotesRules | None = DEFAULT_NOTES
+    """None: automatically, they stand for nothing."""
+    guards: Guards = NO_GUARDS
+
+    @property
+    def tried_out(self) -> Choices:
+        """The same, as a dry run."""
+        return replace(self, target=replace(self.target, dry_run=True))
+
+
 @dataclass
 class Asked:
     """The summariser, and what it said: when rows are written meanwhile, they are kept behind the same summary."""
@@ -94,22 +115,31 @@ class Asked:
 
 @dataclass(frozen=True)
 class Job:
-    """An open session to compact, and all that was chosen about it."""
+    """An open session to compact, who writes its summary, and all that was chosen about it."""
 
     session: Session
     asked: Asked
-    options: Options
-    target: Target
-    settings: StageSettings = NO_SETTINGS
-    budget: ToolBudgetSettings | None = None
-    hooks: Hooks = NO_HOOKS
-    notes: NotesRules | None = DEFAULT_NOTES
-    """None: automatically, they stand for nothing."""
+    choices: Choices
+
+    @property
+    def options(self) -> Options:
+        """What stays, and what the summary is to be."""
+        return self.choices.options
+
+    @property
+    def target(self) -> Target:
+        """Where the result goes."""
+        return self.choices.target
+
+    @property
+    def hooks(self) -> Hooks:
+        """Who has a say: nobody where nothing is done."""
+        return NO_HOOKS if self.target.dry_run else self.choices.hooks
 
     @cached_property
     def model(self) -> Model:
         """The model of the session."""
-        return model_of(self.session, self.settings.models_file)
+        return model_of(self.session, self.choices.settings.models_file)
 
     @cached_property
     def size(self) -> ContextSize:
@@ -119,7 +149,7 @@ class Job:
     @cached_property
     def levels(self) -> Levels:
         """The sizes at which something happens."""
-        return levels(self.model, window_of(self.session, self.model, self.settings.window_tokens))
+        return levels(self.model, window_of(self.session, self.model, self.choices.settings.window_tokens))
 
     @property
     def about(self) -> About:

@@ -20,8 +20,10 @@ def micro(job: Job) -> CompactResult:
     What goes is stored beside the result, and named by the id that finds it.  Raises what writing raises; then
     nothing was changed.
     """
-    run = StageRun(job.session, NAME, (), job.target, job.settings)
-    done = write_projection(run, pipeline.run(run.scene, [budget_of(run, job.budget), ReadDedup(), Microcompact()])[1])
+    run = StageRun(job.session, NAME, (), job.target, job.choices.settings)
+    done = write_projection(
+        run, pipeline.run(run.scene, [budget_of(run, job.choices.budget), ReadDedup(), Microcompact()])[1]
+    )
     return as_compaction(done)
 
 

@@ -42,7 +42,7 @@ class _Noted(Task):
 
     @property
     def _rules(self) -> NotesRules:
-        return self.job.notes or DEFAULT_NOTES
+        return self.job.choices.notes or DEFAULT_NOTES
 
     @cached_property
     def _held(self) -> Held:
@@ -61,7 +61,9 @@ class _Noted(Task):
     def _draft(self) -> Plan:
         job, held, tail = self.job, self._held, self._rules.tail
         session, path = job.session, MemoryFiles.beside(job.session.file).notes_path
-        room = budget_tokens(self._rules.limits.most_tokens, window_of(session, job.model, job.settings.window_tokens))
+        room = budget_tokens(
+            self._rules.limits.most_tokens, window_of(session, job.model, job.choices.settings.window_tokens)
+        )
         rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
         return plan_from_memory(
             self._context,

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from threading import Event
 from typing import Annotated, Any, Literal
 
@@ -78,21 +79,12 @@ async def asked_of(
     if messages and in_place:
         raise ToolError("messages have no transcript that could be changed: leave out in_place")
     file = None if messages else await session_file_of(session, ctx)
-    return Asked(
-        config_of(ctx),
-        file,
-        messages,
-        how,
-        summary,
-        summarizer,
-        instructions,
-        keep_tokens,
-        up_to,
-        from_id,
-        results,
-        in_place,
-        dry_run,
-    )
+    config = config_of(ctx)
+    usual = config.choices(config.target(in_place, dry_run, None if file else config.inline_dir))
+    options = replace(usual.options, instructions=instructions, up_to=up_to, since=from_id)
+    if keep_tokens is not None:
+        options = replace(options, keep_tokens=keep_tokens)
+    return Asked(config, file, messages, replace(usual, how=how, options=options), summary, summarizer, results)
 
 
 _Asked = Annotated[Any, Resolve(asked_of)]

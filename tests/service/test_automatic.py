@@ -11,9 +11,10 @@ from cli.main import run
 from core.api.endpoint import ApiError
 from core.compaction.full import Options
 from core.errors import SummaryRejected, WriteFailed
-from core.service.automatic import warnings_of
-from core.service.compact import CompactResult, Guards, compact
+from core.service.automatic import Guards, warnings_of
+from core.service.compact import CompactResult, compact
 from core.service.context import context_report
+from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
@@ -80,7 +81,7 @@ def compacted(path: Path, summarizer: Summarizer, automatic: bool = True, dry_ru
     state = path.parent / "state"
     guards = Guards(100 if automatic else None, failures_dir=state / "failures")
     target = Target(state / "locks", dry_run=dry_run)
-    return compact(session_file(path), summarizer, Options(1_000, 9_000), target, guards)
+    return compact(session_file(path), summarizer, Choices(Options(1_000, 9_000), target, guards=guards))
 
 
 def long(tmp_path: Path) -> Path:

@@ -20,8 +20,10 @@ from core.context.tokens.models import lookup
 from core.context.tokens.words import tokens
 from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
 from core.model import tool_uses
-from core.service.compact import CompactResult, Guards, compact
+from core.service.automatic import Guards
+from core.service.compact import CompactResult, compact
 from core.service.history import output, search
+from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened, size_of
 from core.service.undo import undo
@@ -82,7 +84,7 @@ def test_the_result_says_what_was_done(session: Path) -> None:
 def test_every_choice_makes_a_session_of_its_own(session: Path) -> None:
     def planned(options: Options) -> str:
         target = Target(session.parent / "locks", dry_run=True)
-        return compact(session_file(session), Extractive(), options, target).session_id
+        return compact(session_file(session), Extractive(), Choices(options, target)).session_id
 
     plain = Options(500, 3_000)
     limits = plain.restore
@@ -129,7 +131,7 @@ def test_the_cut_moves_back_to_the_call_of_five_results(tmp_path: Path) -> None:
         sizes = size_of(found, lookup("")).item_tokens
     # one token short of the calls: their results and the answer alone would fit
     for keep, kept in ((sum(sizes[-3:]) - 1, 1), (sum(sizes[-3:]), 3)):
-        result = compact(session_file(path), Says("So far."), Options(keep, 3_000), Target(tmp_path))
+        result = compact(session_file(path), Says("So far."), Choices(Options(keep, 3_000), Target(tmp_path)))
         assert result.loss.kept == kept
     after = messages(result.output)
 
@@ -155,7 +157,9 @@ def test_a_finished_plan_is_not_entered_again(tmp_path: Path) -> None:
     made.rows[0]["message"] = {"role": "user", "content": "Plan the refactor. " * 100}
     made.beside("permission-mode", permissionMode="plan").beside("permission-mode", permissionMode="acceptEdits")
     path = made.write(tmp_path / "a" / f"{SESSION_ID}.jsonl")
-    result = compact(session_file(path), Says("The typo in README is next."), Options(70, 3_000), Target(tmp_path))
+    result = compact(
+        session_file(path), Says("The typo in README is next."), Choices(Options(70, 3_000), Target(tmp_path))
+    )
 
     kept = rows(result.output)
     assert [row["permissionMode"] for row in kept if "permissionMode" in row] == ["acceptEdits", "acceptEdits"]
@@ -177,7 +181,7 @@ class Says:
 
 
 def test_who_wrote_the_summary_is_whoever_did(session: Path, tmp_path: Path) -> None:
-    result = compact(session_file(session), Says("So far."), Options(0, 3_000), Target(tmp_path))
+    result = compact(session_file(session), Says("So far."), Choices(Options(0, 3_000), Target(tmp_path)))
     assert result.summarizer == "another"
     assert rows(result.output)[0]["summarizer"] == "another"
 
@@ -189,8 +193,7 @@ def test_without_a_summary_nothing_is_written(session: Path, tmp_path: Path, in_
         compact(
             session_file(session),
             Says(""),
-            Options(0, 3_000),
-            Target(tmp_path / "l", in_place=in_place),
+            Choices(Options(0, 3_000), Target(tmp_path / "l", in_place=in_place)),
         )
     assert tree(tmp_path) == before
 
@@ -210,7 +213,7 @@ def test_a_dry_run_writes_nothing_and_says_the_same(session: Path, tmp_path: Pat
 def test_the_same_compaction_is_the_same_bytes(session: Path, tmp_path: Path) -> None:
     def run(folder: str, keep: int) -> CompactResult:
         return compact(
-            session_file(session), Says("So far."), Options(keep, 3_000), Target(tmp_path, tmp_path / folder)
+            session_file(session), Says("So far."), Choices(Options(keep, 3_000), Target(tmp_path, tmp_path / folder))
         )
 
     first, second, other = run("a", 500), run("b", 500), run("b", 2_000)
@@ -343,7 +346,7 @@ def foreign(tmp_path: Path, name: str) -> Path:
 def test_other_clients_files_are_compacted_to_messages_json(tmp_path: Path, name: str, keep: int) -> None:
     path = foreign(tmp_path, name)
     before = path.read_bytes()
-    result = compact(session_file(path), Says("So far."), Options(keep, 3_000), Target(tmp_path))
+    result = compact(session_file(path), Says("So far."), Choices(Options(keep, 3_000), Target(tmp_path)))
     assert path.read_bytes() == before
     if not result.changed:
         assert tree(path.parent) == {path.name: before}
@@ -357,13 +360,13 @@ def test_other_clients_files_are_compacted_to_messages_json(tmp_path: Path, name
     assert shown[0].kind == "summary"
     assert split_ledger(str(shown[0].content[0]["text"]))[0] == "So far."
     assert len(Store.beside(output).bodies()) > 0
-    again = compact(session_file(output), Says("So far."), Options(keep, 3_000), Target(tmp_path))
+    again = compact(session_file(output), Says("So far."), Choices(Options(keep, 3_000), Target(tmp_path)))
     assert not again.changed
 
 
 def test_or_to_markdown(tmp_path: Path) -> None:
     path = foreign(tmp_path, "codex/sample.jsonl")
-    result = compact(session_file(path), Says("So far."), Options(0, 3_000), Target(tmp_path, markdown=True))
+    result = compact(session_file(path), Says("So far."), Choices(Options(0, 3_000), Target(tmp_path, markdown=True)))
 
     assert result.output.endswith(".md")
     text = Path(result.output).read_text(encoding="utf-8")
@@ -375,7 +378,7 @@ def test_two_files_of_one_name_have_two_results(tmp_path: Path) -> None:
     outputs = []
     for name in ("codex/sample.jsonl", "gemini-jsonl/session-2026-05-01T10-00-0a0a0a0a.jsonl"):
         path = foreign(tmp_path, name).rename(tmp_path / name.partition("/")[0] / "full.jsonl")
-        result = compact(session_file(path), Says("x"), Options(0, 3_000), Target(tmp_path, tmp_path / "out"))
+        result = compact(session_file(path), Says("x"), Choices(Options(0, 3_000), Target(tmp_path, tmp_path / "out")))
         assert result.changed
         outputs.append(result.output)
     assert len(set(outputs)) == 2
@@ -425,7 +428,7 @@ def test_whatever_the_disk_refuses_the_source_stays_and_nothing_else_is_left(
     failures = 0
     target = Target(tmp_path / "locks", tmp_path / "out")
     for outcome in outcomes(
-        lambda: compact(session_file(session), Says("So far."), Options(0, 3_000), target), error, half
+        lambda: compact(session_file(session), Says("So far."), Choices(Options(0, 3_000), target)), error, half
     ):
         assert tree(session.parent) == {session.name: before[f"projects/-srv-app/{session.name}"]}
         out = {name: data for name, data in tree(tmp_path).items() if name.startswith("out/")}
@@ -475,7 +478,7 @@ def test_the_store_of_another_process_that_did_the_same_is_left(session: Path) -
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "exists", exists)
         with pytest.raises(WriteFailed, match="File exists"):
-            compact(session_file(session), Meanwhile(), Options(0, 3_000), Target(session.parent / "locks"))
+            compact(session_file(session), Meanwhile(), Choices(Options(0, 3_000), Target(session.parent / "locks")))
     assert len(store.bodies()) > 0
     assert len(messages(planned.output)) == 1
 
@@ -490,7 +493,7 @@ def test_rows_that_come_while_the_summary_is_written_are_part_of_it(session: Pat
                 file.write(late.pop())
 
     in_place = Target(tmp_path / "locks", in_place=True)
-    result = compact(session_file(session), Says("So far.", write_late), Options(10, 3_000), in_place)
+    result = compact(session_file(session), Says("So far.", write_late), Choices(Options(10, 3_000), in_place))
     assert result.changed
     assert "Late" in str(messages(session)[-1].content)
 
@@ -508,7 +511,7 @@ def test_in_place_it_gives_up_when_rows_come_all_the_time(session: Path, tmp_pat
     in_place = Target(tmp_path / "locks", in_place=True)
     options = Options(10, 3_000)
     with pytest.raises(Changed):
-        compact(session_file(session), Extractive(), options, in_place, hooks=Writing())
+        compact(session_file(session), Extractive(), Choices(options, in_place, hooks=Writing()))
     assert b"compact_boundary" not in session.read_bytes()
 
 
@@ -560,7 +563,7 @@ def test_a_document_is_taken_back_with_its_store_and_record(tmp_path: Path, mark
     path = foreign(tmp_path, "codex/sample.jsonl")
     before = tree(tmp_path)
     results = [
-        compact(session_file(path), Says("So far."), Options(0, 3_000), Target(tmp_path, markdown=form))
+        compact(session_file(path), Says("So far."), Choices(Options(0, 3_000), Target(tmp_path, markdown=form)))
         for form in (markdown, not markdown)
     ]
     assert len({Store.beside(Path(r.output)) for r in results}) == 2
@@ -575,7 +578,7 @@ def test_what_a_document_left_out_is_found_from_it(tmp_path: Path) -> None:
     with opened(session_file(path)) as found:
         ids = [str(b["tool_use_id"]) for m in found.messages for b in m.content if b["type"] == "tool_result"]
         texts = [output(found, ident).text for ident in ids]
-    result = compact(session_file(path), Says("So far."), Options(0, 3_000), Target(tmp_path))
+    result = compact(session_file(path), Says("So far."), Choices(Options(0, 3_000), Target(tmp_path)))
     with opened(session_file(Path(result.output)), whole=True) as found:
         assert [output(found, ident).text for ident in ids] == texts
         assert {output(found, ident).where for ident in ids} == {"stored"}
@@ -584,7 +587,7 @@ def test_what_a_document_left_out_is_found_from_it(tmp_path: Path) -> None:
 
 def test_what_came_from_standard_input_can_be_taken_back(session: Path) -> None:
     piped = replace(session_file(session), piped=True)
-    result = compact(piped, Says("So far."), Options(0, 3_000), Target(session.parent / "locks"))
+    result = compact(piped, Says("So far."), Choices(Options(0, 3_000), Target(session.parent / "locks")))
     assert '"source":{"path":"-",' in Path(result.output).read_text(encoding="utf-8")
     session.unlink()
     assert undo(session_file(Path(result.output)), session.parent, session.parent / "locks").source == "-"
@@ -618,7 +621,7 @@ def test_of_two_that_compact_the_same_at_once_the_second_finds_it_done(
 ) -> None:
     def run() -> CompactResult:
         target = Target(tmp_path / "locks", tmp_path / "out")
-        return compact(session_file(session), Says("So far."), Options(0, 3_000), target)
+        return compact(session_file(session), Says("So far."), Choices(Options(0, 3_000), target))
 
     def write(path: Path, pieces: list[bytes]) -> None:
         monkeypatch.undo()
@@ -644,8 +647,8 @@ def test_in_place_a_row_that_is_being_written_is_not_cut_in_two(session: Path, t
     before, written = session.read_bytes(), session.stat().st_mtime
     target = Target(tmp_path / "locks", in_place=True, clock=lambda: written + 0.5)
     with pytest.raises(Changed, match="is being written"):
-        compact(session_file(session), Says("So far."), Options(0, 3_000), target)
+        compact(session_file(session), Says("So far."), Choices(Options(0, 3_000), target))
     assert session.read_bytes() == before
 
     target = Target(tmp_path / "locks", in_place=True, clock=lambda: written + 5)
-    assert compact(session_file(session), Says("So far."), Options(0, 3_000), target).changed
+    assert compact(session_file(session), Says("So far."), Choices(Options(0, 3_000), target)).changed

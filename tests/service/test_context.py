@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from core.compaction.full import Options
 from core.service.compact import compact
 from core.service.context import LARGEST, ContextReport, context_report
+from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened
 from core.summarizers.base import Summary, SummaryRequest
@@ -136,7 +137,7 @@ def test_other_clients_sessions_have_one_too() -> None:
 @pytest.mark.parametrize("name", ["codex/sample.jsonl", "gemini-json/session-2026-01-10T10-00-0a0a0a0a.json"])
 def test_what_is_written_of_another_clients_session_is_measured_as_it_was(tmp_path: Path, name: str) -> None:
     source = Path(shutil.copy(FOREIGN / name, tmp_path))
-    result = compact(session_file(source), Short(), Options(0, 3_000), Target(tmp_path / "locks"))
+    result = compact(session_file(source), Short(), Choices(Options(0, 3_000), Target(tmp_path / "locks")))
     written = Path(result.output)
 
     assert result.tokens_before == report(source).tokens.total

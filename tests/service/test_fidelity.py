@@ -13,7 +13,7 @@ from core.compaction.full import Options
 from core.errors import SummaryRejected
 from core.model import block_text
 from core.service.compact import compact
-from core.service.job import CompactResult
+from core.service.job import Choices, CompactResult
 from core.service.operation import Target
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
@@ -60,7 +60,7 @@ def session(tmp_path: Path) -> Path:
 
 
 def done(path: Path, summarizer: Summarizer) -> tuple[CompactResult, str]:
-    result = compact(session_file(path), summarizer, Options(0, 3_000), Target(path.parent / "locks"))
+    result = compact(session_file(path), summarizer, Choices(Options(0, 3_000), Target(path.parent / "locks")))
     summary = next(m for m in messages(Path(result.output)) if m.kind == "summary")
     return result, "\n".join(map(block_text, summary.content))
 
@@ -115,7 +115,9 @@ def test_one_that_is_no_shorter_than_what_it_stands_for_gives_way_too(session: P
     small = path.write(session.parent / "small.jsonl")
 
     result = compact(
-        session_file(small), Fallback(Scripted(long), Extractive()), Options(0, 3_000), Target(session.parent / "locks")
+        session_file(small),
+        Fallback(Scripted(long), Extractive()),
+        Choices(Options(0, 3_000), Target(session.parent / "locks")),
     )
 
     assert result.summarizer == "extractive"

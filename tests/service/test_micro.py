@@ -16,6 +16,7 @@ from core.context.view import api_messages
 from core.model import Block, block_text, tool_results
 from core.service.compact import CompactResult, compact
 from core.service.history import output
+from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
@@ -42,7 +43,9 @@ def shortened(
 ) -> CompactResult:
     target = Target(path.parent.parent / "locks", out_dir, in_place)
     options = Options(0, 3_000)
-    return compact(session_file(path), Extractive(), options, target, settings=known, how="micro", budget=budget)
+    return compact(
+        session_file(path), Extractive(), Choices(options, target, settings=known, how="micro", budget=budget)
+    )
 
 
 def transcripts(folder: Path) -> set[Path]:

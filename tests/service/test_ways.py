@@ -21,7 +21,7 @@ from core.memory.notes import Notes, item
 from core.model import JSON, Message, Usage, tool_results, tool_uses
 from core.service.compact import WAYS, compact
 from core.service.history import output
-from core.service.job import CompactResult, How
+from core.service.job import Choices, CompactResult, How
 from core.service.operation import Target
 from core.service.session import opened
 from core.service.spent import Spent
@@ -68,10 +68,8 @@ def done(
 ) -> CompactResult:
     options = Options(keep, 9_000, instructions, up_to=up_to, since=since)
     target = Target(path.parent / "locks", None, in_place, dry_run)
-    return compact(
-        session_file(path), says or Says(), options, target, settings=known or StageSettings(), how=how,
-        hooks=hooks or NoHooks(),
-    )  # fmt: skip
+    choices = Choices(options, target, how, settings=known or StageSettings(), hooks=hooks or NoHooks())
+    return compact(session_file(path), says or Says(), choices)
 
 
 @pytest.fixture
@@ -556,7 +554,7 @@ def test_the_last_request_and_what_was_queued_are_there_word_for_word(tmp_path: 
     made.rows[0]["message"] = {"role": "user", "content": "Step 0: look at module 0. " * 600}
     path = made.write(tmp_path / "a" / f"{SESSION_ID}.jsonl")
     options = Options(0, 9_000)
-    result = compact(session_file(path), Extractive(), options, Target(tmp_path / "locks"), how="full")
+    result = compact(session_file(path), Extractive(), Choices(options, Target(tmp_path / "locks"), how="full"))
     text = str([b.get("text") for m in messages(result.output) for b in m.content])
 
     points = "(1) rename flag to --quiet, (2) do NOT touch setup.cfg, (3) bump to 1.4.2, (4) answer in German."
@@ -580,6 +578,6 @@ def test_results_of_tools_are_kept_whole_where_the_budget_allows(tmp_path: Path)
     path = case("compactfail-2", tmp_path)
     target, options = Target(tmp_path / "locks"), Options(20_000, 9_000)
     large = ToolBudgetSettings(result_chars=500_000, results_chars=500_000)
-    result = compact(session_file(path), Says(), options, target, how="auto", budget=large)
+    result = compact(session_file(path), Says(), Choices(options, target, how="auto", budget=large))
     assert result.how in ("full", "micro")
     assert result.changed
