@@ -163,7 +163,7 @@ def test_options_that_would_do_nothing_are_refused(made: Transcript, capsys: Cap
         ["redact", SESSION_ID, "--check", "--out", "somewhere"],
         ["snip", SESSION_ID, "--suggest", "--dry-run"],
         ["report", SESSION_ID, "--pick", "1"],
-        ["compact", SESSION_ID, "--force"],
+        ["compact", SESSION_ID, "--how", "full", "--force"],
         ["compact", SESSION_ID, "--how", "micro", "--keep", "5k"],
     ):
         assert (run(args), args) == (2, args)
