@@ -68,14 +68,14 @@ class Metered:
         self._check_time()
         if self._caps.tokens is None and self._caps.dollars is None:
             return
-        most = body.get("max_tokens")
-        expected = Usage(prompt_tokens(body), output_tokens=most if isinstance(most, int) else 0)
+        most, model = body.get("max_tokens"), self._models.lookup(string(body.get("model")))
+        expected = Usage(prompt_tokens(body, model), output_tokens=most if isinstance(most, int) else 0)
         if self._caps.tokens is not None:
             after_tokens = self.spent.usage.total_tokens + expected.total_tokens
             if after_tokens > self._caps.tokens:
                 raise _over(f"{self._caps.tokens:,} tokens", f"{after_tokens:,}")
         if self._caps.dollars is not None:
-            cost = request_cost(expected, self._models.lookup(string(body.get("model"))))
+            cost = request_cost(expected, model)
             if cost is None or self.spent.dollars is None:
                 raise ApiError(
                     "spend",

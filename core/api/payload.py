@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from core.context.tokens.estimate import Estimator
-from core.context.tokens.models import lookup
+from core.context.tokens.models import Model
 from core.model import JSON, Block, mapping, mappings, text_block
 from core.transcript.outline import outline_blocks
 
@@ -49,10 +49,9 @@ def prompt_blocks(body: Mapping[str, JSON]) -> list[Block]:
     ]
 
 
-def prompt_tokens(body: Mapping[str, JSON]) -> int:
-    """The estimated size of what a body sends."""
-    estimator = Estimator(lookup(str(body.get("model") or "")))
-    return round(estimator.tokens(outline_blocks(prompt_blocks(body))))
+def prompt_tokens(body: Mapping[str, JSON], model: Model) -> int:
+    """The estimated size of what a body sends to a model."""
+    return round(Estimator(model).tokens(outline_blocks(prompt_blocks(body))))
 
 
 def _content(value: JSON) -> list[Block]:

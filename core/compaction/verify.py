@@ -48,7 +48,6 @@ class Verification:
     contradicted: tuple[Claim, ...] = ()
     tokens: int = 0
     ledger_tokens: int = 0
-    asked_again: bool = False
     repaired: bool = False
 
     @property
@@ -100,7 +99,6 @@ def verified(
         found,
         tokens=limits.measure(final),
         ledger_tokens=limits.measure(ledger) if ledger else 0,
-        asked_again=mended_by is not None,
         repaired=not found.faithful and after.faithful,
     )
 

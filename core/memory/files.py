@@ -41,8 +41,6 @@ class State(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     mtime_ns: int = 0
     waits_for: str = ""
     """Who found too little in it to write about; "" where the notes cover all of it."""
-    notes_sha256: str = ""
-    """The notes as they were left: other ones were edited by a person."""
     updates: int = 0
     calls: int = 0
     """Of a model, in all."""
@@ -127,7 +125,7 @@ class MemoryFiles:
         before = self._state_of(NOTES)
         self._must_be(held)
         self._write(NOTES, content, before)
-        state = msgspec.structs.replace(state, notes_sha256=_sha256(content), updates=notes.update)
+        state = msgspec.structs.replace(state, updates=notes.update)
         self.save_state(state)
         return state
 

@@ -170,7 +170,7 @@ class _Ask:
         own = model_of(session, options.models_file)
         system: tuple[Block, ...] = tuple(text_block(t) for t in (redact(session.system), _SYSTEM) if t)
         tools = _tools(sent, session.tools)
-        overhead = prompt_tokens({"model": model.id, "system": [*system], "tools": [*tools]})
+        overhead = prompt_tokens({"system": [*system], "tools": [*tools]}, model)
         window_tokens = window_of(session, model, options.window_tokens)
         calibration = size_of(session, own).calibration if own.tokenizer == model.tokenizer else PRIOR
         settings = TurnSettings(

@@ -14,7 +14,6 @@ from core.stages.round_facts import facts_of
 from core.stages.snip import Proposal, Snip
 from core.stages.worth import effective_tokens
 
-KIND = "context_efficiency"
 FIRST_SHARE = 0.40
 """Of the effective window: before that there is room enough."""
 MIN_RESPONSES = 8

@@ -57,11 +57,10 @@ class SummaryRequest:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary, who made it, and how many items of which section found no room in it."""
+    """A summary, and who made it."""
 
     text: str
     summarizer: str
-    left_out: tuple[tuple[str, int], ...] = ()
     usage: Usage = field(default_factory=Usage)
     """What the model was paid for, all calls together."""
     remarks: tuple[str, ...] = ()

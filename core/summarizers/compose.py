@@ -64,4 +64,4 @@ def composed(
         remarks = (*remarks, f"the text was longer than asked for: {len(text) - left:,} characters were cut")
     if written.is_cut or len(text) > left:
         text = f"{whole_lines(text[: left - len(CUT_MARK) - 2])}\n\n{CUT_MARK}"
-    return Summary("\n\n".join(filter(None, (above, text, below))), summarizer, (), usage or Usage(), remarks)
+    return Summary("\n\n".join(filter(None, (above, text, below))), summarizer, usage or Usage(), remarks)

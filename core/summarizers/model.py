@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from core.api.endpoint import ApiError, Endpoint, FailureKind, Reply
 from core.api.metered import billed_usage
 from core.api.payload import prompt_tokens
-from core.context.tokens.models import Models, load
+from core.context.tokens.models import Model, Models, load
 from core.errors import SummaryRejected
 from core.model import JSON, Usage, text_block
 from core.summarizers.answer import Written, read
@@ -84,7 +84,8 @@ class ModelSummarizer:
     def fitted(self, request: SummaryRequest) -> Quotation:
         """The conversation as quoted text, without the oldest rounds where a known window does not hold it."""
         quoted = quotation(request.messages, self._model)
-        over = prompt_tokens(self.plain_body(request, quoted)) + _answer_tokens(request) - self._model.window_tokens
+        sent = prompt_tokens(self.plain_body(request, quoted), self._model)
+        over = sent + _answer_tokens(request) - self._model.window_tokens
         return quoted.without(_MARGIN * over) if over > 0 and self._model.known else quoted
 
     def _forked(self, request: SummaryRequest, bill: _Bill) -> Written | None:
@@ -109,7 +110,7 @@ class ModelSummarizer:
             try:
                 written = self._write(body, bill)
             except ApiError as error:
-                shorter = _shorter(quoted, body, error, tries)
+                shorter = _shorter(quoted, body, self._model, error, tries)
                 if shorter == quoted:
                     raise
                 quoted, tries = shorter, tries + 1
@@ -165,7 +166,7 @@ def _answer_tokens(request: SummaryRequest) -> int:
     return text_chars(request) // 2 + _ANSWER_TOKENS
 
 
-def _shorter(quoted: Quotation, body: Mapping[str, JSON], error: ApiError, tries: int) -> Quotation:
+def _shorter(quoted: Quotation, body: Mapping[str, JSON], model: Model, error: ApiError, tries: int) -> Quotation:
     """Less of the conversation, enough for the gap that the error names; the same where that mends nothing."""
     if error.kind not in _TOO_LONG or tries >= RETRIES:
         return quoted
@@ -176,5 +177,5 @@ def _shorter(quoted: Quotation, body: Mapping[str, JSON], error: ApiError, tries
     prompt = error.asked_tokens - (answer if error.kind == "output-room" else 0)
     reserve = max(_RESERVE_PART * error.limit_tokens, _RESERVE_TOKENS) + answer
     gap = prompt - error.limit_tokens + reserve
-    per_estimate = max(prompt, 1) / max(prompt_tokens(body), 1)
+    per_estimate = max(prompt, 1) / max(prompt_tokens(body, model), 1)
     return quoted.without(_MARGIN * gap * (1 + tries / 2) / per_estimate)

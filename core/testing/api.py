@@ -20,6 +20,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeAlias, cast
 
 from core.api.payload import prompt_tokens
+from core.context.tokens.models import lookup
 from core.model import JSON, Block
 from core.testing.answers import Answer, Failure
 
@@ -135,7 +136,7 @@ class ScriptedApi:
         from starlette.responses import JSONResponse
 
         request = await self._taken(http)
-        return JSONResponse({"input_tokens": prompt_tokens(request.body)})
+        return JSONResponse({"input_tokens": _estimated(request.body)})
 
     async def _submit(self, http: HttpRequest) -> Response:
         from starlette.responses import JSONResponse
@@ -202,13 +203,17 @@ def message_of(answer: Answer, body: Mapping[str, JSON]) -> dict[str, JSON]:
         "content": list(answer.blocks),
         "stop_reason": answer.stop_reason,
         "stop_sequence": None,
-        "usage": dict(answer.usage) if answer.usage is not None else counted(answer, prompt_tokens(body)),
+        "usage": dict(answer.usage) if answer.usage is not None else counted(answer, _estimated(body)),
     }
+
+
+def _estimated(body: Mapping[str, JSON]) -> int:
+    return prompt_tokens(body, lookup(str(body.get("model") or "")))
 
 
 def counted(answer: Answer, input_tokens: int, read: int = 0, written: int = 0) -> dict[str, JSON]:
     """The usage of an answer: what was sent and read from the cache, the answer itself by estimate."""
-    output = prompt_tokens({"messages": [{"role": "assistant", "content": list(answer.blocks)}]})
+    output = _estimated({"messages": [{"role": "assistant", "content": list(answer.blocks)}]})
     return {
         "input_tokens": input_tokens,
         "cache_creation_input_tokens": written,

@@ -17,7 +17,7 @@ from core.context.projection import Projected, State, project
 from core.context.tokens.cost import CacheLife, request_cost
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.models import Model, Prices
-from core.model import Block, Message, Usage, call_id, tool_results, without_thinking
+from core.model import Block, Message, Usage, call_id, tool_results
 from core.stages.base import Scene, Stage
 from core.stages.verdict import AFTER_COMPACTION_TOKENS, LIFE, REREAD_TOKENS, SUMMARY_TOKENS, time_of
 from core.transcript.outline import outline_blocks
@@ -37,10 +37,6 @@ class History:
     model: Model
     calibration: Calibration = PRIOR
     overhead_tokens: int = 0
-
-    def without_thinking(self) -> History:
-        """The same where thinking is not sent again: the API drops old thinking of older models."""
-        return replace(self, messages=tuple(m for m in map(without_thinking, self.messages) if m.content))
 
     def repeated(self, times: int) -> History:
         """The same work done several times in one session."""

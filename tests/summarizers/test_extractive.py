@@ -179,9 +179,8 @@ def test_what_found_no_room_is_counted_and_the_count_goes_on() -> None:
     first = Extractive().summarize(request)
     second = summary_of(said(first.text, kind="summary"), budget=4_000)
 
-    lost = dict(first.left_out)["findings"]
-    kept = sum("variant-" in line for line in section(first.text, "How problems were solved"))
-    assert kept + lost == 100
+    lost = 100 - sum("variant-" in line for line in section(first.text, "How problems were solved"))
+    assert lost > 0
     assert f"- ({lost} more left out: see the transcript)" in first.text
     assert f"- ({lost} more left out: see the transcript)" in second
 

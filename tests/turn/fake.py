@@ -56,7 +56,7 @@ class Fake:
         reply = self._reply(self.script(self, body))
         if on_text is not None:
             on_text(reply.text)
-        said = max(1, prompt_tokens({"model": MODEL.id, "messages": [{"content": [*reply.content]}]}))
+        said = max(1, prompt_tokens({"messages": [{"content": [*reply.content]}]}, MODEL))
         new = prefixes(body)
         shared = sum(a == b for a, b in zip(new, self.cached, strict=False))
         self.cached = new
@@ -65,7 +65,7 @@ class Fake:
         return replace(reply, usage=reply.usage if reply.usage.prompt_tokens else usage)
 
     def count(self, body: Mapping[str, JSON]) -> int:
-        return round(self.factor * prompt_tokens(body)) + self.overhead_tokens
+        return round(self.factor * prompt_tokens(body, lookup(str(body.get("model") or "")))) + self.overhead_tokens
 
     def _reply(self, said: Reply | Sequence[Block] | str) -> Reply:
         if isinstance(said, Reply):

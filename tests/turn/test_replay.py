@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.context.tokens.models import lookup
-from core.model import Block, Message, Usage
+from core.model import Block, Usage
 from core.stages.microcompact import Microcompact, MicrocompactSettings
 from core.turn.policies import KeepNewest, policies
 from core.turn.replay import Assumptions, History, Outcome, Policy, Sizes, input_price, replayed
@@ -153,15 +153,6 @@ def test_work_done_again_has_ids_of_its_own() -> None:
     assert twice.messages[3].response_id == ""
     assert replayed(twice, NOTHING, Assumptions(167_000)).requests == 2
     assert History(tuple(built), MODEL).repeated(1).messages == tuple(built)
-
-
-def test_thinking_can_be_left_out() -> None:
-    built = Built().prompt("Go.").answer("Yes.", thinking="hm").answer("", thinking="hm")
-    only = Message("assistant", "response", ({"type": "redacted_thinking", "data": "x"},), ("t",))
-
-    left = History((*built.messages, only), MODEL).without_thinking().messages
-
-    assert [[b["type"] for b in m.content] for m in left] == [["text"], ["text"], ["text"]]
 
 
 def test_messages_without_a_time_never_find_a_cold_cache() -> None:

@@ -62,13 +62,6 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The name of the model, as the vendor writes it without a date."""
         return self.ids[0]
 
-    @property
-    def read_multiplier(self) -> float | None:
-        """The price of a token read from the cache, relative to one of plain input."""
-        if not self.prices or not self.prices[0].input:
-            return None
-        return round(self.prices[0].read / self.prices[0].input, 4)
-
     def prices_for(self, prompt_tokens: int) -> Prices | None:
         """The prices of a request whose whole prompt (uncached, written and read) has this size."""
         for prices in self.prices:

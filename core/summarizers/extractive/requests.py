@@ -20,13 +20,12 @@ _MESSAGE_TAIL = 600
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """The sections about the person's own words, and how many statements were replaced by later ones."""
+    """The sections about the person's own words."""
 
     asked: list[Item]
     rules: list[Item]
     tasks: list[Item]
     messages: list[Item]
-    replaced: int
 
 
 def requests(
@@ -65,7 +64,6 @@ def requests(
         [i for i in kept if not DEFERRED.search(i.text)],
         tasks,
         _between(said, talk, covered, often),
-        len(gone),
     )
 
 

@@ -37,14 +37,12 @@ class Extractive:
         talk, earlier, budget = draft.talk, draft.earlier, draft.budget_chars
         small = budget < SMALL_CHARS
         talked = talk.messages - len(talk.summaries) + earlier.messages
-        elsewhere = earlier.left_out.get(UNPLACED, 0)
         longest = _header(request, talked, 99_999, small, budget)
         page = Page(draft.sections, earlier.left_out, budget - len(longest), small)
         page.fill(talk.names)
-        left_out = page.left_out()
-        text = _header(request, talked, elsewhere + sum(left_out.values()), small, budget) + page.text()
-        counts = {**left_out, UNPLACED: elsewhere, "replaced": draft.replaced}
-        return Summary(text.rstrip()[:budget], self.name, tuple(sorted((k, n) for k, n in counts.items() if n)))
+        left_out = earlier.left_out.get(UNPLACED, 0) + sum(page.left_out().values())
+        text = _header(request, talked, left_out, small, budget) + page.text()
+        return Summary(text.rstrip()[:budget], self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,6 @@ class Draft:
     talk: Conversation
     earlier: Earlier
     sections: Mapping[str, Sequence[Item]]
-    replaced: int
-    """How many statements a later one replaced."""
     budget_chars: int
 
 
@@ -68,18 +64,15 @@ def drafted(request: SummaryRequest) -> Draft:
     if summaries:
         budget = min(budget, growth_chars(summaries))
     recall_names(talk.names, (item.text for item in earlier.of("names")))
-    sections, replaced = _sections(talk, earlier, request, budget)
-    return Draft(talk, earlier, sections, replaced, budget)
+    return Draft(talk, earlier, _sections(talk, earlier, request, budget), budget)
 
 
-def _sections(
-    talk: Conversation, earlier: Earlier, request: SummaryRequest, budget: int
-) -> tuple[dict[str, Sequence[Item]], int]:
+def _sections(talk: Conversation, earlier: Earlier, request: SummaryRequest, budget: int) -> dict[str, Sequence[Item]]:
     first_chars = max(int(budget * _FIRST_PART), 200)
     last_chars = max(int(budget * _LAST_PART), min(budget, _LAST_FLOOR))
     said = requests(talk, earlier.of("request"), earlier.of("rules"), earlier.of("messages"), first_chars, last_chars)
     open_tasks = [*tasks(talk, earlier.of("tasks")), *said.tasks]
-    sections: dict[str, Sequence[Item]] = {
+    return {
         "request": said.asked,
         "rules": said.rules,
         "concepts": concepts(talk, earlier.of("concepts")) if budget >= SMALL_CHARS else [],
@@ -92,7 +85,6 @@ def _sections(
         "work": work(talk, earlier.of("work"), min(_ANSWER_CHARS, budget // 10)),
         "next": next_step(talk, open_tasks, earlier.of("next")),
     }
-    return sections, said.replaced
 
 
 def recall_names(names: Names, lines: Iterable[str]) -> None:
