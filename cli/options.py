@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from core.hosts.base import Machine
+    from core.hosts.base import Launch, Machine
     from core.model import JSON
     from core.settings import Settings
     from core.transcript.projects import SessionFile
@@ -171,6 +171,14 @@ def machine() -> Machine:
     from core.hosts.base import Machine
 
     return Machine(sys.platform, Path.home(), os.environ)
+
+
+def launch() -> Launch:
+    """How a host starts this program's server: neither a PATH nor a `foldmark` in the working folder counts."""
+    import foldmark
+    from core.hosts.base import Launch
+
+    return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"))
 
 
 def state_dir() -> Path:

@@ -15,7 +15,7 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "
 @options.json_option
 def command(as_json: bool) -> int:
     """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set."""
-    report = doctor(options.settings(), [options.state_dir()], options.machine())
+    report = doctor(options.settings(), [options.state_dir()], options.machine(), options.launch())
     if as_json:
         ui.print_json(report.model_dump(mode="json"))
         return 0 if report.ok else 1

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 
-import foldmark
 from cli import options, ui
-from core.hosts.base import Launch
 from core.hosts.known import HOSTS
 from core.service.setup import Setup, SetupResult, apply_setup, plan_removal, plan_setup
 
@@ -37,7 +33,7 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
     if remove:
         setup = plan_removal(host, machine, options.state_dir())
     else:
-        setup = plan_setup(host, machine, _launch(), options.state_dir(), shutil.which)
+        setup = plan_setup(host, machine, options.launch(), options.state_dir(), shutil.which)
     if as_json and not (yes or dry_run or setup.needless):
         raise click.UsageError("--json cannot ask: add --yes or --dry-run", ctx)
     if not as_json:
@@ -53,11 +49,6 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
         ui.print_json(result.model_dump(mode="json"))
     elif result.changed:
         _show_done(result, remove)
-
-
-def _launch() -> Launch:
-    """This program, by absolute paths: neither a PATH nor a `foldmark` in the working folder counts."""
-    return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"))
 
 
 def _run(command: Sequence[str]) -> int:

@@ -11,7 +11,8 @@ from typing import Literal
 from core import __version__
 from core.context.tokens.models import load as load_models
 from core.errors import FoldmarkError
-from core.hosts.base import Machine
+from core.hosts.base import Launch, Machine
+from core.hosts.probe import NoServer, probe
 from core.service.session import Result
 from core.service.setup import HostState, host_states
 from core.settings import Settings
@@ -47,10 +48,12 @@ class DoctorReport(Result):
     settings: list[SettingLine]
 
 
-def doctor(settings: Settings, private_dirs: Sequence[Path], machine: Machine) -> DoctorReport:
-    """Looks at what Foldmark works with; `private_dirs` are its own folders.  Nothing is written."""
+def doctor(settings: Settings, private_dirs: Sequence[Path], machine: Machine, launch: Launch) -> DoctorReport:
+    """Looks at what Foldmark works with; `private_dirs` are its own folders, `launch` starts the server, which is
+    asked for its tools.  Nothing is written."""
     checks = [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
     checks += [_writable(folder) for folder in private_dirs]
+    checks.append(_server(launch))
     hosts = host_states(machine)
     checks += [_broken(host) for host in hosts if host.problem]
     lines = [
@@ -81,6 +84,14 @@ def _models(path: Path | None) -> Check:
     except FoldmarkError as error:
         return Check(name="model table", state="problem", message=str(error), advice=error.hint)
     return Check(name="model table", state="ok", message=str(path) if path else "the built-in one")
+
+
+def _server(launch: Launch) -> Check:
+    try:
+        return Check(name="server", state="ok", message=f"answers, with {len(probe(launch))} tools")
+    except NoServer as error:
+        advice = f"start it by hand to see more: {launch.command} {' '.join(launch.args)}"
+        return Check(name="server", state="problem", message=str(error), advice=advice)
 
 
 def _broken(host: HostState) -> Check:

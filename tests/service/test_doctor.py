@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from core.hosts.base import Machine
+from core.hosts.base import Launch, Machine
 from core.service.doctor import Check, DoctorReport, doctor
 from core.settings import load
 from core.testing import SESSION_ID, Transcript
+
+SERVER = Launch(sys.executable, ("-c", 'for line in open(0): print(\'{"id": 2, "result": {}}\', flush=True)'))
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def claude_dir(tmp_path: Path) -> Path:
 def examined(tmp_path: Path, **overrides: str) -> DoctorReport:
     env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
     settings = load(env, home=tmp_path, project_dir=tmp_path, user_dir=tmp_path, overrides=overrides)
-    return doctor(settings, [tmp_path / "state" / "foldmark"], Machine("linux", tmp_path / "home"))
+    return doctor(settings, [tmp_path / "state" / "foldmark"], Machine("linux", tmp_path / "home"), SERVER)
 
 
 def named(report: DoctorReport, name: str) -> Check:
@@ -91,3 +94,15 @@ def test_hosts_are_named_and_one_that_cannot_read_its_settings_is_a_problem(tmp_
     assert [h.host for h in report.hosts if h.found] == ["cursor"]
     assert not report.ok
     assert next(c for c in report.checks if c.name == "Cursor").state == "problem"
+
+
+def test_the_server_is_asked(tmp_path: Path) -> None:
+    assert named(examined(tmp_path), "server").message == "answers, with 0 tools"
+
+
+def test_a_server_that_does_not_start_is_a_problem(tmp_path: Path) -> None:
+    settings = load({}, home=tmp_path, project_dir=tmp_path, user_dir=tmp_path)
+    report = doctor(settings, [tmp_path], Machine("linux", tmp_path), Launch("/nowhere", ("serve",)))
+
+    assert not report.ok
+    assert named(report, "server").advice.endswith("/nowhere serve")
