@@ -67,6 +67,7 @@ class Place:
     """Where a session works, and what tells about it; all of it is handed in."""
 
     cwd: str
+    """"" where that folder is not on this machine."""
     home: str
     claude_dir: str
     files: Files
@@ -74,8 +75,8 @@ class Place:
     """The local date, as in 2026-11-30."""
     git: Git | None = None
     """None: no git status is wanted."""
-    injected: Collection[str] = ()
-    """Memory files that the model gets another way."""
+    injected: Callable[[], Collection[str]] = tuple
+    """The memory files that the model gets another way."""
     cache_breaker: str = ""
     """Any text: a new one forces a new prefix, and does nothing else."""
 
@@ -109,10 +110,11 @@ class FixedContext:
     @cached_property
     def user(self) -> UserContext:
         """The user context: the memory files that apply, and the date."""
-        files, date = [*memory_files(self.place)], self.place.today()
+        injected, date = self.place.injected(), self.place.today()
+        files = [*memory_files(self.place, injected)]
         head = ["# Instructions\n\nFollow them; where they differ, the last one counts."] if files else []
         text = "\n\n".join([*head, *map(_shown, files), f"# Date\n\nToday is {date}."])
-        return UserContext(text, date, frozenset([*self.place.injected, *(file.path for file in files)]))
+        return UserContext(text, date, frozenset([*injected, *(file.path for file in files)]))
 
     def clear(self) -> None:
         """Forget all of it: what is asked for next is as of then."""
@@ -129,7 +131,7 @@ def git_status(git: Git) -> str:
     log = git(["log", "--oneline", "--no-decorate", f"--max-count={_COMMITS}"])
     text = "\n\n".join(
         [
-            f"Git, when the session began; it is not kept up to date.\nBranch: {branch}",
+            f"Git, when this was looked up; it is not kept up to date.\nBranch: {branch}",
             f"Default branch: {_default_branch(git)}",
             "Status:\n" + ("not known" if status is None else status or "clean"),
             "Recent commits:\n" + (log or "none"),
@@ -147,9 +149,9 @@ def _default_branch(git: Git) -> str:
     return next(known, "not known")
 
 
-def memory_files(place: Place) -> Iterator[MemoryFile]:
+def memory_files(place: Place, injected: Collection[str] = ()) -> Iterator[MemoryFile]:
     """The person's own files, then those of each folder from the top down to the working folder, with imports."""
-    done = set(place.injected)
+    done = set(injected)
     for file in _named(place):
         if not file.globs:  # rules for some paths come when such a path is touched
             yield from with_imports(file, place.files, place.home, done)
@@ -162,7 +164,7 @@ def _named(place: Place) -> Iterator[MemoryFile]:
         yield MemoryFile(own, "User", text)
     yield from rules_of(place.claude_dir, "User", place.files)
     cwd = PurePath(place.cwd)
-    for folder in (*reversed(cwd.parents), cwd):
+    for folder in (*reversed(cwd.parents), cwd) if place.cwd else ():
         yield from of_folder(str(folder), place.files)
 
 

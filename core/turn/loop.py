@@ -52,6 +52,8 @@ class TurnResult:
     """What each stage freed, in tokens, those of compactions too."""
     recovered: tuple[Recovered, ...]
     warnings: tuple[str, ...]
+    attached: tuple[str, ...] = ()
+    """The kinds of the changes that were told, in order."""
 
 
 @dataclass
@@ -69,6 +71,7 @@ class Conversation:
     """Told why an answer is asked for again, when a part of it may have been handed out."""
     _freed: dict[str, int] = field(default_factory=dict)
     _warnings: list[str] = field(default_factory=list)
+    _attached: list[str] = field(default_factory=list)
 
     def turn(self, prompt: str | Sequence[Block]) -> TurnResult:
         """Asks, and goes on until the model calls no more tools, or there is nobody to run them.
@@ -77,6 +80,8 @@ class Conversation:
         """
         self._freed.clear()
         self._warnings.clear()
+        self._attached.clear()
+        self.work.remarks.clear()
         self._said("prompt", [text_block(prompt)] if isinstance(prompt, str) else prompt)
         return self.go_on()
 
@@ -94,7 +99,8 @@ class Conversation:
             self._said("results", self.tools(calls))
         freed = tuple(self._freed.items())
         requests = self.work.state.requests - before
-        return TurnResult(reply, requests, freed, tuple(recovered), tuple(dict.fromkeys(self._warnings)))
+        warnings = tuple(dict.fromkeys((*self._warnings, *self.work.remarks)))
+        return TurnResult(reply, requests, freed, tuple(recovered), warnings, tuple(self._attached))
 
     def compact(self) -> Compacted:
         """Compacts because the user wants it: automatic compaction may try again behind it.
@@ -276,7 +282,9 @@ class Conversation:
         self._warnings += scanned.remarks
         for attachment in scanned.attachments:
             row = Row.of(to_message(attachment, journal.new_id("attachment"), self.work.timestamp()))
-            journal.append(Attached(row, msgspec.json.decode(msgspec.json.encode(attachment))))
+            data = msgspec.json.decode(msgspec.json.encode(attachment))
+            journal.append(Attached(row, data))
+            self._attached.append(data["type"])
 
     def _proposal(self) -> str:
         """The proposal to snip that is due, "" for none."""

@@ -47,22 +47,27 @@ class RequestOptions:
 
 
 def build(
-    scene: Scene, system: str | Sequence[Block], tools: Sequence[Block], options: RequestOptions | None = None
+    scene: Scene,
+    system: str | Sequence[Block],
+    tools: Sequence[Block],
+    options: RequestOptions | None = None,
+    front: Sequence[Message] = (),
 ) -> dict[str, JSON]:
     """The body of the next request; keys in a fixed order, system prompt and tools left out where there are none.
 
+    `front` stands before the history, but behind a compaction that the API itself made: it drops what is before one.
     Pairs are whole, roles alternate, no text is empty; unsigned thinking, and thinking behind a change, is left out.
     Raises `InputError` for cache lives that the API refuses.
     """
     how = options or RequestOptions()
     if how.message_life == "1h" and how.fixed_life == "5m":
         raise InputError("the cache of the messages cannot outlive that of the system prompt", "give both one hour")
-    messages = _opened(_sendable(scene, how))
+    messages = _opened(_sendable(scene, how, front))
     body: dict[str, JSON] = {"model": scene.model.id, "max_tokens": how.max_tokens}
     if tools:
         body["tools"] = _marked_last(tools, how.fixed_life)
-    if blocks := [text_block(system)] if isinstance(system, str) and system else [*system]:
-        body["system"] = _marked_last([b for b in blocks if isinstance(b, dict)], how.fixed_life)
+    if blocks := blocks_of(system):
+        body["system"] = _marked_last(blocks, how.fixed_life)
     body["messages"] = _marked_messages(messages, how.message_life)
     if how.tool_choice is not None and tools:
         body["tool_choice"] = how.tool_choice
@@ -87,8 +92,15 @@ def server_cleared_tokens(response: Mapping[str, JSON]) -> int:
     return sum(n for n in (deleted, *counts) if isinstance(n, int))
 
 
-def _sendable(scene: Scene, how: RequestOptions) -> list[dict[str, JSON]]:
+def blocks_of(*system: str | Sequence[Block]) -> list[Block]:
+    """The blocks of a system prompt that is given in parts; nothing for empty ones."""
+    return [b for part in system for b in ([text_block(part)] if isinstance(part, str) else part) if b.get("text")]
+
+
+def _sendable(scene: Scene, how: RequestOptions, front: Sequence[Message]) -> list[dict[str, JSON]]:
     messages = [_signed(m) for m in scene.view().messages]
+    at = 1 if messages and _is_compaction(messages[0].role, messages[0].content) else 0
+    messages[at:at] = front
     if how.edits == "pinned":
         messages = _pinned(messages, scene.state)
     if not how.system_messages:
@@ -99,11 +111,14 @@ def _sendable(scene: Scene, how: RequestOptions) -> list[dict[str, JSON]]:
 def _opened(messages: list[dict[str, JSON]]) -> list[dict[str, JSON]]:
     """The messages, begun by the user: the API takes nothing else in front, but for a compaction of its own."""
     first = messages[0] if messages else {}
-    content = first.get("content")
-    head = content[0] if isinstance(content, list) and content else None
-    if first.get("role") != "assistant" or (isinstance(head, dict) and head.get("type") == "compaction"):
+    if first.get("role") != "assistant" or _is_compaction("assistant", first.get("content")):
         return messages
     return [{"role": "user", "content": [text_block(BEGINNING_GONE)]}, *messages]
+
+
+def _is_compaction(role: str, content: object) -> bool:
+    head = content[0] if isinstance(content, (list, tuple)) and content else None
+    return role == "assistant" and isinstance(head, dict) and head.get("type") == "compaction"
 
 
 def _signed(message: Message) -> Message:

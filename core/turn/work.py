@@ -37,10 +37,11 @@ from core.transcript.materialize import derived_id
 from core.transcript.store import Store
 from core.turn.autocompact import is_worth_it
 from core.turn.events import Compacted, Decided, How, Row, Trigger
+from core.turn.fixed import FixedContext
 from core.turn.journal import Journal
 from core.turn.measure import Memo, Ruler
 from core.turn.peel import Peeled, peel
-from core.turn.request import RequestOptions, build
+from core.turn.request import RequestOptions, blocks_of, build
 from core.turn.state import TurnState
 
 MemoryPlan = Callable[[Context], Plan]
@@ -71,12 +72,14 @@ class TurnSettings:
     hooks: Hooks = NO_HOOKS
     cwd: str = ""
     """Where the files of the session are."""
+    transcript: str = ""
+    """Its file, for hooks; "" where it has none."""
     most_requests: int = 100
     """Of one turn: a loop of tool calls ends there."""
     nudges: bool = False
     """Propose snips to the model, and end user messages with the ids to name them by."""
     overhead_tokens: int = 0
-    """System prompt and tools, as long as no usage tells."""
+    """System prompt, tools and fixed context, as long as no usage tells."""
     calibration: Calibration = PRIOR
 
 
@@ -88,9 +91,11 @@ class Work:
     settings: TurnSettings
     store: Store
     clock: Callable[[], datetime] | None = None
-    cleanup: Callable[[], None] = lambda: None
-    """Called after each compaction: whoever keeps something for a session finds it out anew."""
+    fixed: FixedContext | None = None
+    """What stands in front of every request; it is found out anew after each compaction."""
     memo: Memo = field(default_factory=Memo)
+    remarks: list[str] = field(default_factory=list)
+    """What a person should know of compactions: another summariser took over, a hook failed."""
     _sized: list[object] = field(default_factory=list, init=False, repr=False)
     """The newest state that was measured, and its size."""
 
@@ -142,7 +147,10 @@ class Work:
         if settings.nudges:
             scene = _tagged(scene)
         how = replace(settings.request, max_tokens=self.max_tokens)
-        return build(scene, settings.system, settings.tools, how)
+        if self.fixed is None:
+            return build(scene, settings.system, settings.tools, how)
+        system = blocks_of(settings.system, self.fixed.system)
+        return build(scene, system, settings.tools, how, front=(self.fixed.user.message(),))
 
     def decide(self, scene: Scene, planned: StagePlan) -> StagePlan:
         """Stores what a plan takes out and records its decisions; what was carried out of it.
@@ -173,17 +181,19 @@ class Work:
         history = str(self.store.page(page))
         context = Context(messages, size.item_tokens, size.overhead_tokens, measure, cwd, history)
         by_notes = self._by_memory(memory, context)
-        about = About(self.state.session, "", cwd, "manual" if trigger == "manual" else "auto")
+        mode = "manual" if trigger == "manual" else "auto"
+        about = About(self.state.session, self.settings.transcript, cwd, mode)
         planned = by_notes or self._by_summary(context, summarizer, keep_tokens, about)
         unanswered = _unanswered(messages, planned)
-        again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid == unanswered)
+        again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid in unanswered)
         planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
         if trigger == "auto" and not is_worth_it(planned.tokens_before, planned.tokens_after, self.levels):
             raise NoGain(planned.tokens_before, planned.tokens_after)
         self.archive(page, planned.gone)
         event = _event("memory" if by_notes else "full", trigger, planned, unanswered)
         self.bound(event)
-        self.settings.hooks.post_compact(about, planned.summary.text)
+        told = self.settings.hooks.post_compact(about, planned.summary.text)
+        self.remarks.extend((*planned.remarks, *told.remarks))
         return event
 
     def peel(self, trigger: Trigger, need_tokens: float, limit_tokens: float) -> tuple[Compacted, Peeled] | None:
@@ -204,9 +214,10 @@ class Work:
         return event, peeled
 
     def bound(self, event: Compacted) -> None:
-        """Appends a boundary, and has everybody forget what was found out for the context before it."""
+        """Appends a boundary, and forgets what was found out for the context before it."""
         self.journal.append(event)
-        self.cleanup()
+        if self.fixed is not None:
+            self.fixed.clear()
 
     def archive(self, page: str, gone: Sequence[Message]) -> None:
         """Stores messages that go."""
@@ -252,23 +263,25 @@ class NoGain(NothingToCompact):
         super().__init__(f"only {max(0, before_tokens - after_tokens)} of {before_tokens} tokens would be saved")
 
 
-def _unanswered(messages: Sequence[Message], planned: Plan) -> str:
-    """The last prompt, if it is not kept and has no answer yet, or only a part of one: it stays word for word."""
-    is_answered = messages[-1].kind == "response" and not tool_uses(messages[-1])
+def _unanswered(messages: Sequence[Message], planned: Plan) -> tuple[str, ...]:
+    """The prompts that are not kept and have no answer yet, or only a part of one: they stay word for word.
+
+    There are several where one arrived while the model was at work.
+    """
+    answered = max((i for i, m in enumerate(messages) if m.kind == "response" and not tool_uses(m)), default=-1)
     kept = {m.uuid for m in planned.kept}
-    last = next((m.uuid for m in reversed(messages) if m.kind == "prompt"), "")
-    return "" if is_answered or last in kept else last
+    return tuple(m.uuid for m in messages[answered + 1 :] if m.kind == "prompt" and m.uuid not in kept)
 
 
-def _event(how: How, trigger: Trigger, planned: Plan, unanswered: str) -> Compacted:
-    """The boundary of a plan: what stands for what went, the unanswered prompt, and what stays."""
+def _event(how: How, trigger: Trigger, planned: Plan, unanswered: Sequence[str]) -> Compacted:
+    """The boundary of a plan: what stands for what went, the unanswered prompts, and what stays."""
     key = [u for m in planned.gone for u in m.uuids]
     summary = replace(text_message("summary", planned.summary.text), uuids=(derived_id("summary", *key),))
     front: list[str | Row] = [Row.of(summary)]
     for number, restored in enumerate(planned.restored):
         ident = derived_id("restored", str(number), *key)
         front.append(Row.of(replace(text_message("meta", restored.text), uuids=(ident,))))
-    front += [unanswered] if unanswered else []
+    front += unanswered
     kept = [m.uuid for m in planned.kept]
     before, after = planned.tokens_before, planned.tokens_after
     return Compacted(how, trigger, (*front, *kept), planned.summary.summarizer, before, after, planned.summary.usage)

@@ -39,7 +39,9 @@ def place(
 ) -> Place:
     dates = iter(["2026-11-30", "2026-12-01"])
     files = FakeFiles(texts)
-    return Place("/home/me/w", "/home/me", "/home/me/.claude", files, lambda: next(dates), git, injected, breaker)
+    return Place(
+        "/home/me/w", "/home/me", "/home/me/.claude", files, lambda: next(dates), git, lambda: injected, breaker
+    )
 
 
 def test_memory_files_stand_from_the_person_down_to_the_working_folder() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,22 +14,25 @@ import msgspec
 import pytest
 
 from core.api.endpoint import ApiError
-from core.attachments.base import World
+from core.attachments.base import Queued, World
 from core.attachments.date_change import DateChange
 from core.compaction.full import Context, Plan, assembled
+from core.compaction.hooks import CommandHooks
 from core.context.rounds import tail_start
 from core.errors import CompactionError, ContextFull, NothingToCompact, SummaryRejected
-from core.model import JSON, Block, Usage, block_text
+from core.model import JSON, Block, Message, Usage, block_text, text_block
 from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip
 from core.stages.tool_budget import ToolBudget
 from core.summarizers.base import Summary, SummaryRequest
-from core.turn.events import Compacted, Decided, Event, Paused
+from core.turn.events import Appended, Compacted, Decided, Event, Paused, Row
+from core.turn.fixed import FixedContext, Place
 from core.turn.journal import Journal
 from core.turn.loop import Conversation, TurnResult
 from core.turn.state import TurnState
+from tests.attachments.build import FakeFiles
 from tests.stages.build import History
 from tests.turn.fake import Clock, Fake, bare, conversation, prefixes, threshold, too_long
 
@@ -383,14 +387,49 @@ def test_a_prompt_that_was_answered_is_not_asked_again_by_a_compaction(tmp_path:
     assert [m.kind for m in talk.work.state.messages] == ["summary"]
 
 
-def test_each_compaction_has_everybody_find_out_anew(tmp_path: Path) -> None:
-    talk, _ = filled(tmp_path, Broken(0), 29_000)
-    cleaned: list[int] = []
-    object.__setattr__(talk.work, "cleanup", lambda: cleaned.append(1))
+def test_what_stands_in_front_is_found_out_once_and_anew_after_each_compaction(tmp_path: Path) -> None:
+    talk, fake = filled(tmp_path, Broken(0), 20_000)
+    rules = FakeFiles({"/w/CLAUDE.md": "The first rule."})
+    dates = iter(["2026-03-01", "2026-03-02", "2026-03-03"])
+    place = Place("/w", "", "", rules, lambda: next(dates), cache_breaker="one")
+    talk = replace(talk, work=replace(talk.work, fixed=FixedContext(place)))
 
     talk.turn("More.")
+    rules.texts["/w/CLAUDE.md"] = "The second rule."
+    talk.turn("More.")
 
-    assert cleaned == [1]
+    first, second = fake.bodies[-2:]
+    assert first["system"] == second["system"]
+    assert first["system"][-1]["text"] == "[one]"
+    front = str(second["messages"][0]["content"][0])
+    assert front == str(first["messages"][0]["content"][0])
+    assert "The first rule." in front
+    assert "2026-03-01" in front
+    while not talk.work.state.compactions:
+        talk.turn(huge_prompt(1_500))
+    after = str(fake.bodies[-1]["messages"][0]["content"][0])
+    assert "The second rule." in after
+    assert "2026-03-02" in after
+
+
+def test_a_prompt_that_arrives_while_the_model_works_does_not_push_the_first_one_out(tmp_path: Path) -> None:
+    talk, _ = filled(tmp_path, Broken(0), 15_000, keep_tokens=0)
+    talk = replace(talk, world=lambda _state: World(queued=[Queued("q", (text_block("And the docs."),))]))
+    talk.work.journal.append(Appended(Row.of(Message("user", "prompt", (text_block("Do it."),), ("u-do",)))))
+    talk.compact()
+
+    said = [block_text(b) for m in talk.work.state.messages for b in m.content if m.kind == "prompt"]
+    assert said[0] == "Do it."
+    assert "And the docs." in said[1]
+    talk.compact()
+    assert [block_text(b) for m in talk.work.state.messages for b in m.content if m.kind == "prompt"] == said
+
+
+def test_what_hooks_of_a_compaction_complain_of_is_said(tmp_path: Path) -> None:
+    hooks = CommandHooks(after=["echo no disk >&2; exit 1"])
+    talk, _ = filled(tmp_path, Broken(0), 29_000, hooks=hooks)
+
+    assert any("no disk" in warning for warning in talk.turn("More.").warnings)
 
 
 def test_what_cannot_be_stored_stays_and_is_said(tmp_path: Path) -> None:

@@ -405,3 +405,16 @@ def test_a_compaction_of_the_api_stands_in_front() -> None:
     scene = Scene((first, *History().prompt("And?").messages), MODEL)
 
     assert body(scene)["messages"][0]["content"][0]["type"] == "compaction"
+
+
+def test_what_stands_in_front_comes_before_the_history_but_behind_a_compaction_of_the_api() -> None:
+    front = (Message("user", "meta", (text("Rules."),), ("front",)),)
+    asked = Message("user", "prompt", (text("Go."),), ("p",))
+    folded = Message("assistant", "response", ({"type": "compaction", "content": "It was long."},), ("c",))
+
+    plain: Any = build(Scene((asked,), MODEL), "", (), front=front)
+    behind: Any = build(Scene((folded, asked), MODEL), "", (), front=front)
+
+    assert [b["text"] for b in plain["messages"][0]["content"]] == ["Rules.", "Go."]
+    assert [m["role"] for m in behind["messages"]] == ["assistant", "user"]
+    assert [b["text"] for b in behind["messages"][1]["content"]] == ["Rules.", "Go."]
