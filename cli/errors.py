@@ -10,6 +10,7 @@ import click
 
 from cli import ui
 from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError, StorageError, WrongPattern
+from core.model import JSON
 from core.redact.text import redact
 
 WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern)
@@ -26,6 +27,16 @@ def report(error: Exception, as_json: bool) -> int:
         if hint:
             ui.echo(f"hint: {hint}", err=True)
     return code
+
+
+def report_one(path: Path, error: Exception, as_json: bool) -> None:
+    """Print what is wrong with one of several files, on one line; the others go on."""
+    kind, message, hint, _ = describe(error)
+    if as_json:
+        shown: JSON = {"kind": kind, "message": message, "hint": hint}
+        ui.print_json({"source": str(path), "error": shown}, one_line=True)
+    else:
+        ui.echo(f"{path}: error: {ui.plain(message)}", err=True)
 
 
 def describe(error: Exception) -> tuple[str, str, str, int]:

@@ -19,6 +19,8 @@ import click
 from core.context.tokens import words
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from core.model import JSON
 
 _UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
@@ -75,6 +77,11 @@ def print_json(value: JSON, one_line: bool = False) -> None:
     indent = 2 if sys.stdout.isatty() and not one_line else None
     text = json.dumps(value, ensure_ascii=False, indent=indent)
     click.echo(_LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
+
+
+def emit(result: BaseModel, one_line: bool = False) -> None:
+    """Print a result as JSON."""
+    print_json(result.model_dump(mode="json"), one_line)
 
 
 def title(text: str) -> str:

@@ -70,7 +70,7 @@ def command(
     )
     result = ask(file, question, Target(options.state_dir() / "locks", out_dir), chosen, voice)
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
     else:
         _show(result, settings.claude_dir)
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from cli import options, ui
-from cli.errors import describe
-from core.model import JSON
+from cli.errors import report_one
 from core.service.check import CheckResult, check
 from core.service.session import opened
 from core.transcript.projects import SessionFile
@@ -46,15 +45,10 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
     except Exception as error:  # what is wrong with one session must not end the others
         if not many:
             raise
-        kind, message, hint, _ = describe(error)
-        if as_json:
-            fault: JSON = {"kind": kind, "message": message, "hint": hint}
-            ui.print_json({"source": str(file.path), "error": fault}, one_line=True)
-        else:
-            ui.echo(f"{file.path}: error: {ui.plain(message)}", err=True)
+        report_one(file.path, error, as_json)
         return False
     if as_json:
-        ui.print_json(result.model_dump(mode="json"), one_line=many)
+        ui.emit(result, one_line=many)
     else:
         _print(result)
     return result.ok or bool(result.output)

@@ -17,7 +17,7 @@ def command(as_json: bool) -> int:
     """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set."""
     report = doctor(options.settings(), [options.state_dir()], options.machine(), options.launch())
     if as_json:
-        ui.print_json(report.model_dump(mode="json"))
+        ui.emit(report)
         return 0 if report.ok else 1
     ui.echo(f"foldmark {report.version}, Python {report.python}\n")
     for check in report.checks:

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from cli import options, resources, ui
-from cli.errors import describe
+from cli.errors import report_one
 from core.errors import UnknownFormat, WrongFormat
 from core.memory.extractors import EXTRACTORS, ExtractorName, make
 from core.memory.limits import limits_of, timed_limits
 
 if TYPE_CHECKING:
     from core.api.endpoint import Endpoint
-    from core.model import JSON
     from core.service.memory import MemoryUpdate
     from core.service.memory_refresh import Refreshed
-    from core.transcript.projects import SessionFile
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -52,7 +50,7 @@ def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> 
     settings = options.settings()
     view = show(options.find(ctx, session, settings.claude_dir, pick), limits_of(settings))
     if as_json:
-        ui.print_json(view.model_dump(mode="json"))
+        ui.emit(view)
         return
     if not view.exists:
         ui.echo(f"{ui.title(view.session.title or view.session.id)}: no notes yet")
@@ -78,7 +76,7 @@ def update_command(
     extractor = make(summarizer, resources.access(settings, model).resources)
     done = update(options.find(ctx, session, settings.claude_dir, pick), extractor, limits_of(settings))
     if as_json:
-        ui.print_json(done.model_dump(mode="json"))
+        ui.emit(done)
     else:
         ui.echo(_in_words(done))
 
@@ -140,21 +138,12 @@ def _report(found: Iterable[Refreshed], strangers: tuple[type[Exception], ...], 
             continue
         if isinstance(one.outcome, Exception):
             failed += not one.is_cap
-            _show_error(one.file, one.outcome, as_json)
+            report_one(one.file.path, one.outcome, as_json)
         elif as_json:
-            ui.print_json(one.outcome.model_dump(mode="json"), one_line=True)
+            ui.emit(one.outcome, one_line=True)
         else:
             ui.echo(_in_words(one.outcome))
     return 1 if failed else 0
-
-
-def _show_error(file: SessionFile, error: Exception, as_json: bool) -> None:
-    kind, message, hint, _ = describe(error)
-    if as_json:
-        shown: JSON = {"kind": kind, "message": message, "hint": hint}
-        ui.print_json({"source": str(file.path), "error": shown}, one_line=True)
-    else:
-        ui.echo(f"{file.path.name}: {ui.plain(message)}", err=True)
 
 
 def _in_words(done: MemoryUpdate) -> str:

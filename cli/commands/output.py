@@ -48,14 +48,14 @@ def command(
         if not ident:
             listed = outputs(found)
             if as_json:
-                ui.print_json(listed.model_dump(mode="json"))
+                ui.emit(listed)
             else:
                 rows = [(o.id, o.kind, o.name, o.where) for o in listed.outputs]
                 ui.print_table(("ID", "KIND", "TOOL", "WHERE"), rows, shrinks="TOOL")
             return
         result = output(found, ident, lines, grep)
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
     elif lines and lines[0] > result.total_lines:
         ui.echo(f"{result.id} has {ui.count(result.total_lines, 'line')}", err=True)
     elif grep and not result.text:

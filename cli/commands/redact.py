@@ -38,7 +38,7 @@ def command(
     file = options.find(ctx, session, claude_dir, pick, writes_beside=not (check or out_dir))
     result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
     else:
         _print(result, check, claude_dir)
     return 1 if check and result.findings else 0

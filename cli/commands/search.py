@@ -29,7 +29,7 @@ def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int
     with opened(options.find(ctx, session, options.settings().claude_dir, pick), whole=True) as found:
         result = search(found, text, regex, limit)
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
         return
     for hit in result.hits:
         place = f"{hit.id}:{hit.line} ({' '.join(filter(None, (hit.name or hit.kind, hit.where)))})"

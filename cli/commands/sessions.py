@@ -40,7 +40,7 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
             f"there is no folder {folder}, and no session was started in it", "foldmark sessions lists all sessions"
         )
     if as_json:
-        ui.print_json(found.model_dump(mode="json"))
+        ui.emit(found)
         return
     if not found.sessions:
         ui.echo(f"no sessions {'of ' + str(folder) if folder else 'yet'}")

@@ -46,7 +46,7 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
         ui.echo("nothing was changed")
         return
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
     elif result.changed:
         _show_done(result, remove)
 

@@ -24,7 +24,7 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
     file = options.find(ctx, session, settings.claude_dir)
     result = undo(file, settings.claude_dir, options.state_dir() / "locks")
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
     elif result.removed:
         source = "was standard input" if result.source == options.STDIN else f"is as it was: {result.source}"
         ui.echo(f"removed: {result.path}\nits source {source}")

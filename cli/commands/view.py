@@ -42,7 +42,7 @@ def command(ctx: click.Context, session: str, client: str, pick: str, as_json: b
             raise click.UsageError("--client is for transcripts of Claude Code, and this is none", ctx)
         result = view(found)
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
         return
     _print(result)
 

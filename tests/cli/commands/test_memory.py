@@ -167,7 +167,7 @@ def test_one_broken_session_is_named_and_the_others_are_done(projects: Path, cap
     assert run(["memory", "refresh", "--all"]) == 1
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 2
-    assert captured.err.startswith(f"{broken.name}.jsonl: ")
+    assert captured.err.startswith(f"{broken}.jsonl: error: ")
     assert run(["memory", "refresh", "--all", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["error"]["kind"] == "Damaged"
 
