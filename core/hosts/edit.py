@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from core.errors import Damaged
@@ -12,6 +14,13 @@ from core.model import JSON
 
 if TYPE_CHECKING:
     from tomlkit import TOMLDocument
+
+_TOML_ENTRY = re.compile(
+    rf'^[ \t]*\[[ \t]*"?\w+"?[ \t]*\.[ \t]*"?{NAME}"?[ \t]*(?:\.[^\]\n]*)?\][^\n]*(?:\n|\Z)'
+    r"(?:(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*[^\s#\[][^\n]*(?:\n|\Z))*",
+    re.MULTILINE,
+)
+"""A table of the entry, from its head to its last key."""
 
 
 def with_entry(text: str, host: Host, launch: Launch) -> str:
@@ -46,7 +55,7 @@ def _check(text: str, host: Host) -> None:
         return
     try:
         json.loads(text.removeprefix("\ufeff"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Damaged(f"{host.label} cannot read it: {error}", "correct the file by hand, or move it away") from None
 
 
@@ -73,6 +82,16 @@ def _toml_with(text: str, key: str, entry: dict[str, JSON]) -> str:
 
 
 def _toml_without(text: str, key: str) -> str:
+    """The settings without the entry, and with the comments behind it, which count as a part of it."""
+    without = _toml_deleted(text, key)
+    lines = _TOML_ENTRY.sub("", text)
+    with suppress(Damaged):  # where it was cut in two, by a line that looks like a head
+        if lines.split() != without.split() and _toml_servers(lines, key) == _toml_servers(without, key):
+            return lines
+    return without
+
+
+def _toml_deleted(text: str, key: str) -> str:
     document = _toml(text)
     servers = document.get(key)
     if isinstance(servers, dict) and NAME in servers:
@@ -80,3 +99,8 @@ def _toml_without(text: str, key: str) -> str:
         if not servers:
             del document[key]
     return document.as_string()
+
+
+def _toml_servers(text: str, key: str) -> JSON:
+    """What the settings say; no servers are as good as an empty table of them."""
+    return {key: {}, **_toml(text).unwrap()}

@@ -105,6 +105,7 @@ def test_another_launch_replaces_the_first() -> None:
         ("claude-code", '{"a": 1} // x'),
         ("cursor", "{,}"),
         ("gemini", "{"),
+        ("cursor", '{"a":' * 100_000),
         ("codex", "a = "),
         ("codex", "mcp_servers = 1"),
     ],
@@ -112,6 +113,34 @@ def test_another_launch_replaces_the_first() -> None:
 def test_broken_settings_are_refused(name: str, text: str) -> None:
     with pytest.raises(Damaged):
         with_entry(text, find_host(name), LAUNCH)
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"),
+    [
+        ("", "# mine\n"),
+        ("model = 'o'\n\n", "\n# the next one\n[other]\nx = 1\n"),
+        ("", "[mcp_servers.foldmark.env]\n# of mine\nA = '1' # a\n\n# end"),
+        ("[mcp_servers] # all of them\n", "# mine\n"),
+    ],
+)
+def test_comments_behind_the_entry_stay(before: str, behind: str) -> None:
+    host = find_host("codex")
+    entry = '[mcp_servers.foldmark]\ncommand = "/opt/python"\n# where it is\nargs = [\n  "serve", # one\n]\n'
+
+    after = without_entry(before + entry + behind, host)
+
+    assert entry_in(after, host) is None
+    assert after.startswith(before)
+    assert after.endswith(behind[behind.rfind("\n#") + 1 :])
+    assert "where it is" not in after
+
+
+def test_what_cannot_be_cut_by_lines_is_taken_out_all_the_same() -> None:
+    host = find_host("codex")
+    text = '[mcp_servers.foldmark]\nargs = [\n[ "a" ],\n]\ncommand = "x"\n[other]\nx = 1\n'
+
+    assert tomllib.loads(without_entry(text, host)) == {"other": {"x": 1}}
 
 
 def test_what_is_no_table_of_servers_has_no_entry() -> None:
