@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.context.tokens.words import tokens
+from core.report.words import STATES, saved
 from core.service.session import CLAUDE_CODE
 
 if TYPE_CHECKING:
@@ -17,13 +18,6 @@ if TYPE_CHECKING:
     from core.service.snip import SnipProposals, SnipResult
     from core.service.undo import UndoResult
 
-_STATES = {
-    "ok": "there is room",
-    "warning": "automatic compaction is near",
-    "compact": "automatic compaction is due",
-    "blocked": "it is full: nothing but a compaction has room",
-}
-
 
 def context_words(report: ContextReport) -> str:
     """What fills the window, and what is largest."""
@@ -31,7 +25,7 @@ def context_words(report: ContextReport) -> str:
     exact = "" if report.tokens.source == "usage" else f" (estimated, ±{tokens(report.tokens.margin)})"
     lines = [
         f"{_named(report.session.id, report.session.title)}: {tokens(total)} of {tokens(window.size)} tokens{exact}, "
-        f"{report.messages} messages; {_STATES[window.state]} (at {tokens(window.auto_threshold)})"
+        f"{report.messages} messages; {STATES[window.state]} (at {tokens(window.auto_threshold)})"
     ]
     lines += [f"by kind: {_counts(report.by_kind)}"] if report.by_kind else []
     lines += [f"tool results: {_counts(report.by_tool)}"] if report.by_tool else []
@@ -75,7 +69,7 @@ def compact_words(result: CompactResult) -> str:
     what = f"{result.loss.kept} messages stay, {result.loss.reachable} are summarised and can be read on demand"
     if result.how == "micro":
         what = "all messages stay, large and old tool results are stored and can be read on demand"
-    lines = [f"{_saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts]
+    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts]
     return "\n".join(
         [*lines, *_ways(result.changed, result.reason, result.output, result.session_id, result.source.format)]
     )
@@ -85,7 +79,7 @@ def snip_words(result: SnipResult) -> str:
     """What was taken out, and the way on and back."""
     lines = [
         f"{result.count} messages from {result.first} to {result.last}: "
-        f"{_saved(result.tokens_before, result.tokens_after)}",
+        f"{saved(result.tokens_before, result.tokens_after)}",
         *result.verdicts,
     ]
     return "\n".join(
@@ -123,10 +117,6 @@ def _ways(changed: bool, reason: str, output: str, session_id: str, source_forma
         return [f"nothing written: {reason}"]
     resume = [f"resume with: claude --resume {session_id}"] if source_format == CLAUDE_CODE else []
     return [f"written: {output}", *resume, "undo takes it back"]
-
-
-def _saved(before: int, after: int) -> str:
-    return f"{tokens(before)} -> {tokens(after)} tokens ({1 - after / max(1, before):.0%} saved)"
 
 
 def _named(ident: str, title: str) -> str:

@@ -1,8 +1,14 @@
-"""How a report says things, on every surface."""
+"""How results are said in words, on every surface."""
 
 from __future__ import annotations
 
-from core.report.data import Fidelity
+from typing import TYPE_CHECKING
+
+from core.context.tokens.words import tokens
+
+if TYPE_CHECKING:
+    from core.context.tokens.window import State
+    from core.report.data import Fidelity
 
 KINDS = {
     "system": "system prompt, tools, memory files",
@@ -17,6 +23,13 @@ KINDS = {
     "command": "local commands",
     "attachment": "attachments",
 }
+STATES: dict[State, str] = {
+    "ok": "there is room",
+    "warning": "automatic compaction is near",
+    "compact": "automatic compaction is due",
+    "blocked": "full: nothing but a compaction has room",
+}
+"""Of a window."""
 PLACES = {
     "kept": "kept word for word",
     "changed": "shortened",
@@ -42,6 +55,12 @@ def change(before: float, after: float) -> str:
         return "new" if after else "0%"
     percent = round((after - before) / before * 100)
     return f"{'−' if percent < 0 else '+' if percent else ''}{abs(percent)}%"
+
+
+def saved(before_tokens: int, after_tokens: int) -> str:
+    """What became of the tokens of a context."""
+    share_saved = 1 - after_tokens / max(1, before_tokens)
+    return f"{tokens(before_tokens)} → {tokens(after_tokens)} tokens ({share_saved:.0%} saved)"
 
 
 def dollars(value: float | None) -> str:
