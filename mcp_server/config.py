@@ -14,6 +14,7 @@ from mcp.server.mcpserver import Context
 from core.service.find import Caller
 
 if TYPE_CHECKING:  # what only calls need is loaded when the first one comes: a host waits for the server to start
+    from core.context.tokens.window import Measuring
     from core.memory.limits import MemoryLimits
     from core.service.job import Choices
     from core.service.operation import Target
@@ -63,13 +64,18 @@ class Config:
         return Caller(self.settings.claude_dir, self.folder, roots, self.client_pid, self.session_id)
 
     @property
+    def measuring(self) -> Measuring:
+        """What the user says about the sizes of sessions."""
+        from core.context.tokens.window import Measuring
+
+        return Measuring.of(self.settings)
+
+    @property
     def known(self) -> StageSettings:
         """What stages need to know that no transcript says."""
         from core.service.stages import StageSettings
 
-        settings = self.settings
-        now = datetime.fromtimestamp(self.clock(), UTC)
-        return StageSettings(settings.models_file, settings.window_tokens, now)
+        return StageSettings(self.measuring, datetime.fromtimestamp(self.clock(), UTC))
 
     @property
     def memory_limits(self) -> MemoryLimits:

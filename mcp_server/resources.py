@@ -42,10 +42,7 @@ _DIGITS = 16
 
 async def status(session: str, ctx: Ctx) -> str:
     """What fills the window of a session."""
-    settings = config_of(ctx).settings
-    return _json(
-        await _of(session, ctx, lambda found: context_report(found, settings.window_tokens, settings.models_file))
-    )
+    return _json(await _of(session, ctx, context_report))
 
 
 async def active_view(session: str, ctx: Ctx, offset: str = "0") -> str:
@@ -147,10 +144,10 @@ def _newest(claude_dir: Path) -> list[Resource]:
 async def _of(session: str, ctx: Ctx, read: Callable[[Session], T], whole: bool = False) -> T:
     """What a function reads of an open session."""
     with _refused():
-        file = await session_file_of(session, ctx)
+        file, config = await session_file_of(session, ctx), config_of(ctx)
 
         def in_session() -> T:
-            with opened(file, whole=whole, inside=config_of(ctx).caller.inside) as found:
+            with opened(file, whole=whole, inside=config.caller.inside, measuring=config.measuring) as found:
                 return read(found)
 
         return await in_thread(ctx, "reading", in_session)

@@ -16,6 +16,7 @@ from cli.batched import batched
 from cli.errors import describe
 from cli.resources import Writer
 from cli.written import show_ways
+from core.context.tokens.window import Measuring
 from core.model import JSON
 from core.service.automatic import Guards
 from core.service.chosen import choices_of
@@ -111,7 +112,7 @@ def command(
     guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
     beside = not (out_dir or dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
-    known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC), force)
+    known = StageSettings(Measuring.of(settings), datetime.now(UTC), force)
     usual = choices_of(settings, Path.home(), target, known)
     choices = replace(
         usual,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli import options, ui
+from core.context.tokens.window import Measuring
 from core.service.context import ContextReport, LargePart, context_report
 from core.service.session import opened
 
@@ -38,8 +39,9 @@ _STATES = {
 def command(ctx: click.Context, session: str, pick: str, window_tokens: int | None, as_json: bool) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
     settings = options.settings(window_tokens=window_tokens)
-    with opened(options.find(ctx, session, settings.claude_dir, pick)) as found:
-        report = context_report(found, settings.window_tokens, settings.models_file)
+    file = options.find(ctx, session, settings.claude_dir, pick)
+    with opened(file, measuring=Measuring.of(settings)) as found:
+        report = context_report(found)
     if as_json:
         ui.print_json(report.model_dump(mode="json"))
         return

@@ -7,6 +7,7 @@ from pathlib import Path
 from cli import options, ui
 from cli.commands.context import print_window
 from cli.commands.sessions import print_lines
+from core.context.tokens.window import Measuring
 from core.errors import FoldmarkError
 from core.service.context import ContextReport, context_report
 from core.service.session import opened
@@ -53,8 +54,8 @@ def _newest(lines: list[SessionLine], settings: Settings) -> ContextReport | Non
         if line.state in ("empty", "damaged"):
             continue
         try:
-            with opened(session_file(Path(line.path))) as session:
-                return context_report(session, settings.window_tokens, settings.models_file)
+            with opened(session_file(Path(line.path)), measuring=Measuring.of(settings)) as session:
+                return context_report(session)
         except (FoldmarkError, OSError):
             continue
     return None

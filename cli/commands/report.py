@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cli import options, ui
+from core.context.tokens.window import Measuring
 from core.report.data import Fidelity, Report, Said, Side
 from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, share
 from core.service.report import opened_source, report
@@ -38,14 +39,17 @@ def command(ctx: click.Context, before: str, after: str | None, html: Path | Non
     if pick and not after:
         raise click.UsageError("--pick is for BEFORE: name AFTER, too", ctx)
     settings = options.settings()
+    measuring = Measuring.of(settings)
     with ExitStack() as stack:
-        new = stack.enter_context(opened(options.find(ctx, after or before, settings.claude_dir), whole=True))
+        file = options.find(ctx, after or before, settings.claude_dir)
+        new = stack.enter_context(opened(file, whole=True, measuring=measuring))
         if after:
-            old = stack.enter_context(opened(options.find(ctx, before, settings.claude_dir, pick)))
+            file = options.find(ctx, before, settings.claude_dir, pick)
+            old = stack.enter_context(opened(file, measuring=measuring))
         else:
             scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="foldmark-")))
             old = stack.enter_context(opened_source(new, scratch))
-        found = report(old, new, settings.models_file, settings.window_tokens)
+        found = report(old, new)
     if html:
         from core.report.page import render
 

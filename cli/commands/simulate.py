@@ -8,6 +8,7 @@ import click
 
 from cli import options, ui
 from core.context.tokens.cost import CacheLife
+from core.context.tokens.window import Measuring
 from core.service.session import opened
 from core.service.simulate import PolicyResult, SimulationOptions, simulate
 from core.stages.verdict import REREAD_TOKENS
@@ -57,11 +58,11 @@ def command(
     Compacts at the automatic threshold, to 30,000 tokens and what is read again. Nothing is written or sent.
     """
     settings = options.settings(window_tokens=window_tokens)
-    chosen = SimulationOptions(settings.window_tokens, model_id, ttl, reread_tokens, repeats)
+    chosen = SimulationOptions(model_id, ttl, reread_tokens, repeats)
     file = options.find(ctx, session, settings.claude_dir, pick)
     steps = (len(_NAMES) - 1) * len(reread_tokens)
-    with opened(file, whole=True) as found, ui.progress("replaying", steps) as step:
-        report = simulate(found, chosen, settings.models_file, step)
+    with opened(file, whole=True, measuring=Measuring.of(settings)) as found, ui.progress("replaying", steps) as step:
+        report = simulate(found, chosen, step)
     if as_json:
         ui.print_json(report.model_dump(mode="json"))
         return

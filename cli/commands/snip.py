@@ -10,6 +10,7 @@ import click
 
 from cli import options, ui
 from cli.written import show_ways
+from core.context.tokens.window import Measuring
 from core.service.operation import Target
 from core.service.session import opened
 from core.service.snip import SnipProposals, SnipResult, snip, snip_proposals
@@ -56,11 +57,11 @@ def command(
     beside = not (suggest or out_dir or dry_run)
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, clock=time.time)
-    known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
+    known = StageSettings(Measuring.of(settings), datetime.now(UTC))
     if from_id and to_id:
         _show(snip(file, from_id, to_id, target, known), as_json, settings.claude_dir)
         return
-    with opened(file) as found:
+    with opened(file, measuring=known.measuring) as found:
         _show_proposals(snip_proposals(found, target, known), as_json)
 
 

@@ -10,6 +10,7 @@ import click
 
 from cli import options, ui
 from cli.written import show_ways
+from core.context.tokens.window import Measuring
 from core.service.operation import Target
 from core.service.session import opened
 from core.service.stages import StageSettings
@@ -58,7 +59,7 @@ def command(
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     if chosen:
         target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, clock=time.time)
-        known = StageSettings(settings.models_file, settings.window_tokens, datetime.now(UTC))
+        known = StageSettings(Measuring.of(settings), datetime.now(UTC))
         _show(strip(file, chosen, target, known), as_json, settings.claude_dir)
         return
     with opened(file) as found:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from core.context.tokens.window import AS_FOUND, Measuring
 from core.defaults import MEMORY_TOKENS
 from core.memory.cadence import FREE, Cadence
 
@@ -18,9 +18,7 @@ class MemoryLimits:
     """What a person may set about the notes of a session."""
 
     most_tokens: int = MEMORY_TOKENS
-    window_tokens: int | None = None
-    """In place of that of the session's model."""
-    models_file: Path | None = None
+    measuring: Measuring = AS_FOUND
     wait_s: float = 15.0
     """For an update by another process: as long as a compaction can wait."""
     cadence: Cadence | None = None
@@ -32,7 +30,7 @@ DEFAULT_LIMITS = MemoryLimits()
 
 def limits_of(settings: Settings) -> MemoryLimits:
     """What a user's settings say about the size of notes."""
-    return MemoryLimits(settings.memory_tokens, settings.window_tokens, settings.models_file)
+    return MemoryLimits(settings.memory_tokens, Measuring.of(settings))
 
 
 def timed_limits(settings: Settings, usual: Cadence) -> MemoryLimits:

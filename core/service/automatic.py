@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.context.tokens.ledger import ContextSize
 from core.context.tokens.words import tokens as short
 from core.redact.text import redact
 from core.service.session import Session
@@ -53,14 +52,14 @@ class Guards:
     failures_dir: Path | None = None
     """Where failures are counted from run to run; None: they are not."""
 
-    def reason(self, session: Session, size: ContextSize) -> str:
+    def reason(self, session: Session) -> str:
         """Why the session is left alone, "" if it is not."""
         file = session.file
         if self.idle_since is not None and max(file.mtime, last_written(file)) > self.idle_since:
             return "it was written to a short time ago"
         if self.over_tokens is None:
             return ""
-        if size.total_tokens <= self.over_tokens:
+        if session.size.total_tokens <= self.over_tokens:
             return f"it has no more than {short(self.over_tokens)} tokens"
         return stopped(session, self.breaker(file))
 

@@ -30,9 +30,9 @@ def compact(file: SessionFile, summarizer: Summarizer, choices: Choices) -> Comp
     asked, guards = Asked(summarizer), choices.guards
 
     def once() -> CompactResult:
-        with opened(file) as session:
+        with opened(file, measuring=choices.settings.measuring) as session:
             job = Job(session, asked, choices)
-            if reason := guards.reason(session, job.size):
+            if reason := guards.reason(session):
                 return job.unchanged(reason)
             try:
                 result = WAYS[choices.how](job)
@@ -68,7 +68,7 @@ def auto(job: Job) -> CompactResult:
     try:
         return full(job)
     except NothingToCompact:
-        if job.size.total_tokens >= job.levels.auto_threshold and (done := micro(job)).how != "none":
+        if job.session.size.total_tokens >= job.session.levels.auto_threshold and (done := micro(job)).how != "none":
             return done
         raise
 
@@ -86,10 +86,10 @@ WAYS: Mapping[How, Callable[[Job], CompactResult]] = {
 def _newest_is_too_large(job: Job) -> bool:
     """Whether the newest turn is more than what is kept: then a summary would take its question out."""
     prompts = [at for at, message in enumerate(job.session.messages) if message.kind == "prompt"]
-    return any(sum(job.size.item_tokens[at:]) > job.options.keep_tokens for at in prompts[-1:])
+    return any(sum(job.session.size.item_tokens[at:]) > job.options.keep_tokens for at in prompts[-1:])
 
 
 def _is_enough(job: Job) -> bool:
     """Whether all is within what is kept once the tool results gave way."""
     planned = micro(replace(job, choices=job.choices.tried_out))
-    return planned.how != "none" and planned.tokens_after - job.size.overhead_tokens <= job.options.keep_tokens
+    return planned.how != "none" and planned.tokens_after - job.session.size.overhead_tokens <= job.options.keep_tokens

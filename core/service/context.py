@@ -6,16 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from heapq import nlargest
 from operator import itemgetter
-from pathlib import Path
 from typing import Literal
 
 from core.context.sizes import Part, count_messages, parts_of_chain, parts_of_conversation
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
-from core.context.tokens.models import Model
-from core.context.tokens.window import State, levels
+from core.context.tokens.window import State
 from core.service.automatic import warnings_of
-from core.service.session import Result, Session, SessionRef, model_of, window_of
+from core.service.session import Result, Session, SessionRef
 from core.transcript.entries import Entry
 from core.transcript.outline import BlockOutline
 
@@ -90,18 +88,16 @@ class ContextReport(Result):
     """What a person should know: that compacting does not help any more, and what fills the context."""
 
 
-def context_report(
-    session: Session, window_tokens: int | None = None, models_file: Path | None = None
-) -> ContextReport:
+def context_report(session: Session) -> ContextReport:
     """Measures the active view of an open session."""
-    model = model_of(session, models_file)
+    model = session.model
     parts = _parts(session)
     size = session.measured(parts, model)
     names = _tool_names(parts)
     return ContextReport(
         session=session.ref,
         tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
-        window=_window(session, size, model, window_tokens),
+        window=_window(session, size),
         by_kind=_by_kind(parts, size),
         by_tool=_by_tool(parts, size, names),
         largest=_largest(parts, size, names),
@@ -121,8 +117,8 @@ def _parts(session: Session) -> list[Part]:
     return parts_of_chain(*session.claude, session.dialect) if session.claude else []
 
 
-def _window(session: Session, size: ContextSize, model: Model, asked_tokens: int | None) -> Window:
-    at = levels(model, window_of(session, model, asked_tokens))
+def _window(session: Session, size: ContextSize) -> Window:
+    at, model = session.levels, session.model
     return Window(
         size=at.window,
         effective=at.effective,
@@ -133,7 +129,7 @@ def _window(session: Session, size: ContextSize, model: Model, asked_tokens: int
         state=at.state(size),
         model=model.id,
         known_model=model.known,
-        assumed=not model.known and not asked_tokens,
+        assumed=not model.known and not session.measuring.window_tokens,
     )
 
 

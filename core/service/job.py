@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Literal
 
 from core.compaction.full import Context, Options
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.memory import DEFAULT_TAIL, TailRules
-from core.context.tokens.ledger import ContextSize, items_of, measure_like
-from core.context.tokens.models import Model
-from core.context.tokens.window import Levels, levels
+from core.context.tokens.ledger import items_of, measure_like
 from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.model import Message
 from core.report.data import Fidelity
 from core.service.automatic import NO_GUARDS, Guards
 from core.service.operation import Loss, StageReport, Target
-from core.service.session import Result, Session, SessionRef, model_of, size_of, window_of
+from core.service.session import Result, Session, SessionRef
 from core.service.spent import Spent
 from core.service.stages import NO_SETTINGS, StageSettings
 from core.stages.tool_budget import ToolBudgetSettings
@@ -136,21 +133,6 @@ class Job:
         """Who has a say: nobody where nothing is done."""
         return NO_HOOKS if self.target.dry_run else self.choices.hooks
 
-    @cached_property
-    def model(self) -> Model:
-        """The model of the session."""
-        return model_of(self.session, self.choices.settings.models_file)
-
-    @cached_property
-    def size(self) -> ContextSize:
-        """The size of the context before."""
-        return size_of(self.session, self.model)
-
-    @cached_property
-    def levels(self) -> Levels:
-        """The sizes at which something happens."""
-        return levels(self.model, window_of(self.session, self.model, self.choices.settings.window_tokens))
-
     @property
     def about(self) -> About:
         """What hooks are told."""
@@ -158,16 +140,16 @@ class Job:
 
     def context(self, history: str) -> Context:
         """The context before; `history` names where all that goes from it can be read."""
-        session, size = self.session, self.size
+        session, size = self.session, self.session.size
         return Context(session.messages, size.item_tokens, size.overhead_tokens, self.measure, session.cwd, history)
 
     def measure(self, messages: Sequence[Message]) -> list[int]:
         """Tokens of each of some new messages, as the old ones were measured."""
-        return list(measure_like(items_of(messages), self.model, self.size).item_tokens)
+        return list(measure_like(items_of(messages), self.session.model, self.session.size).item_tokens)
 
     def unchanged(self, reason: str) -> CompactResult:
         """What there is where nothing is to be done: the source, as it is."""
-        session, total = self.session, self.size.total_tokens
+        session, total = self.session, self.session.size.total_tokens
         return CompactResult(
             source=session.ref,
             output=str(session.path),

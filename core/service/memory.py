@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import msgspec
 
 from core.api.endpoint import ApiError
-from core.context.tokens.models import Model
 from core.errors import Changed, Damaged, FoldmarkError, IdNotFound, NothingNoted, WrongFormat
 from core.ids import one_of
 from core.memory.brief import brief, notes_in
@@ -24,7 +22,7 @@ from core.memory.operations import Add, Operation, Replace, apply
 from core.memory.part import Part, Unseen, chunks, unseen
 from core.model import JSON, Usage, block_text
 from core.redact.values import redact_messages
-from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
+from core.service.session import Result, Session, SessionRef, opened
 from core.service.spent import Spent, spent
 from core.transcript.live import FileState
 from core.transcript.projects import SessionFile
@@ -160,19 +158,14 @@ class _Desk:
     files: MemoryFiles
     limits: MemoryLimits
 
-    @cached_property
-    def model(self) -> Model:
-        return model_of(self.session, self.limits.models_file)
-
-    @cached_property
+    @property
     def sizes_tokens(self) -> Sequence[int]:
-        return size_of(self.session, self.model).item_tokens
+        return self.session.size.item_tokens
 
     @property
     def budget_tokens(self) -> int:
         """The room of the notes."""
-        window = window_of(self.session, self.model, self.limits.window_tokens)
-        return budget_tokens(self.limits.most_tokens, window)
+        return budget_tokens(self.limits.most_tokens, self.session.window_tokens)
 
     def unseen(self, covers: str) -> Unseen:
         return unseen(self.session.messages, self.sizes_tokens, covers)
@@ -185,7 +178,7 @@ class _Desk:
 
 @contextmanager
 def _read(file: SessionFile, limits: MemoryLimits) -> Iterator[_Desk]:
-    with opened(file) as session:
+    with opened(file, measuring=limits.measuring) as session:
         if session.claude is None:
             raise WrongFormat(f"{file.path.name} is no Claude Code transcript", "notes are kept beside those only")
         yield _Desk(session, MemoryFiles.beside(file), limits)

@@ -15,7 +15,6 @@ from core.errors import Locked, NoUsableMemory
 from core.memory.files import Held, MemoryFiles
 from core.memory.notes import budget_tokens
 from core.service.job import DEFAULT_NOTES, CompactResult, Job, NotesRules
-from core.service.session import window_of
 from core.service.summarised import Task, carried_out, done_before
 
 
@@ -61,15 +60,13 @@ class _Noted(Task):
     def _draft(self) -> Plan:
         job, held, tail = self.job, self._held, self._rules.tail
         session, path = job.session, MemoryFiles.beside(job.session.file).notes_path
-        room = budget_tokens(
-            self._rules.limits.most_tokens, window_of(session, job.model, job.choices.settings.window_tokens)
-        )
+        room = budget_tokens(self._rules.limits.most_tokens, session.window_tokens)
         rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
         return plan_from_memory(
             self._context,
             Memory(held.notes, path, room) if held.exists else None,
             session.file.id,
-            threshold_tokens=job.levels.auto_threshold,
+            threshold_tokens=session.levels.auto_threshold,
             in_file=rows.__contains__,
             rules=replace(tail, least_tokens=min(tail.least_tokens, job.options.keep_tokens)),
         )

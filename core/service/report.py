@@ -15,26 +15,23 @@ from core.report.compare import Comparison, by_kind
 from core.report.data import Report, Side
 from core.report.fidelity import fidelity_of_context
 from core.service.history import outputs
-from core.service.session import Session, model_of, opened, size_of, window_of
+from core.service.session import Session, opened, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
 from core.transcript.records import STDIN, Source, find_records, source_file
 from core.transcript.store import Store
 
 
-def report(
-    before: Session, after: Session, models_file: Path | None = None, window_tokens: int | None = None
-) -> Report:
+def report(before: Session, after: Session) -> Report:
     """Compares two open sessions; `after` is read whole, because what can be read on demand is looked for in it."""
-    model = model_of(before, models_file)
-    size = size_of(before, model)
+    model, size = before.model, before.size
     tokens = _tokens(before, after, size, model)
     readable = {line.id for line in outputs(after).outputs}
     found = Comparison(before.messages, size.item_tokens, after.messages, tokens, readable)
     overhead = size.overhead_tokens
     return Report(
-        before=_side(before, size.item_tokens, overhead, model, window_tokens),
-        after=_side(after, tokens, overhead, model, window_tokens),
+        before=_side(before, size.item_tokens, overhead, model),
+        after=_side(after, tokens, overhead, model),
         places=found.places(),
         largest=found.largest(),
         requests=found.requests(),
@@ -62,7 +59,7 @@ def opened_source(after: Session, scratch: Path) -> Iterator[Session]:
         raise InputError(
             f"{after.path.name} does not say what it was made of", "name both: foldmark report BEFORE AFTER"
         )
-    with opened(_as_it_was(after, records[-1].source, scratch)) as session:
+    with opened(_as_it_was(after, records[-1].source, scratch), measuring=after.measuring) as session:
         yield session
 
 
@@ -100,9 +97,9 @@ def _tokens(before: Session, after: Session, size: ContextSize, model: Model) ->
     return out
 
 
-def _side(session: Session, tokens: Sequence[int], overhead: int, model: Model, window_tokens: int | None) -> Side:
+def _side(session: Session, tokens: Sequence[int], overhead: int, model: Model) -> Side:
     total = overhead + sum(tokens)
-    at = levels(model, window_of(session, model, window_tokens))
+    at = levels(model, window_of(session, model))
     return Side(
         **session.ref.model_dump(),
         model=model.id,

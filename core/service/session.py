@@ -24,6 +24,7 @@ from core.context.sizes import (
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import SYNTHETIC, Model, Models
 from core.context.tokens.models import load as load_models
+from core.context.tokens.window import AS_FOUND, Levels, Measuring, levels
 from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
@@ -65,6 +66,7 @@ class Session:
     conversation: Conversation | None = None
     inside: Sequence[Path] | None = None
     """Where records of what it was made of may lead to; None: wherever they may at all."""
+    measuring: Measuring = AS_FOUND
 
     @property
     def path(self) -> Path:
@@ -102,6 +104,31 @@ class Session:
             return next(models, "")
         return self.conversation.model if self.conversation else ""
 
+    @cached_property
+    def models(self) -> Models:
+        """All models that are known."""
+        return load_models(self.measuring.models_file)
+
+    @cached_property
+    def model(self) -> Model:
+        """The model that the session runs on, as the table knows it."""
+        return self.models.lookup(self.model_id)
+
+    @cached_property
+    def size(self) -> ContextSize:
+        """The size of the active view."""
+        return size_of(self, self.model)
+
+    @property
+    def window_tokens(self) -> int:
+        """The window that the session has."""
+        return window_of(self, self.model)
+
+    @cached_property
+    def levels(self) -> Levels:
+        """The sizes at which something happens."""
+        return levels(self.model, self.window_tokens)
+
     @property
     def system(self) -> str:
         """The system prompt, where the format holds one."""
@@ -126,7 +153,11 @@ class Session:
 
 @contextmanager
 def opened(
-    file: SessionFile, dialect: Dialect = NEWEST, whole: bool = False, inside: Sequence[Path] | None = None
+    file: SessionFile,
+    dialect: Dialect = NEWEST,
+    whole: bool = False,
+    inside: Sequence[Path] | None = None,
+    measuring: Measuring = AS_FOUND,
 ) -> Iterator[Session]:
     """Opens a transcript; `whole` reads it from its first byte, `inside` are the only folders its records lead into.
 
@@ -135,31 +166,30 @@ def opened(
     """
     kind = find_format(file.path).name
     if kind != CLAUDE_CODE:
-        yield Session(file, kind, dialect, conversation=read(file.path, file.pick))
+        yield Session(file, kind, dialect, conversation=read(file.path, file.pick), measuring=measuring)
         return
     expect_one(file.path, file.pick)
     log, chain = load(file.path, whole)
     with log:
-        yield Session(file, kind, dialect, claude=(log, chain), inside=inside)
+        yield Session(file, kind, dialect, claude=(log, chain), inside=inside, measuring=measuring)
 
 
 def model_of(session: Session, models_file: Path | None) -> Model:
     """The model that the session runs on, as the table knows it."""
-    models: Models = load_models(models_file)
-    return models.lookup(session.model_id)
+    return load_models(models_file).lookup(session.model_id)
 
 
-def window_of(session: Session, model: Model, asked_tokens: int | None) -> int:
-    """The window that the session has, in tokens: the one asked for, else its client's, else the whole of the model's.
+def window_of(session: Session, model: Model, asked_tokens: int | None = None) -> int:
+    """The window that the session has on a model, in tokens: the one asked for, else its client's, else the model's.
 
     Claude Code gives some models less than they have; what other clients give them is not known.
     """
     client_tokens = model.client_window_tokens if session.claude else None
-    return asked_tokens or client_tokens or model.window_tokens
+    return asked_tokens or session.measuring.window_tokens or client_tokens or model.window_tokens
 
 
 def size_of(session: Session, model: Model) -> ContextSize:
-    """The size of a session's active view, as all results state it."""
+    """The size of a session's active view by a model, as all results state it."""
     parts = parts_of_conversation(session.conversation) if session.conversation else []
     if session.claude:
         chain = session.claude[1]

@@ -37,7 +37,7 @@ class Settled:
         old = Store.beside(job.session.path)
         stays = with_contents_back((*planned.head, *planned.kept), fold(earlier), old)
         head, kept = stays[: len(planned.head)], stays[len(planned.head) :]
-        scene = Scene(kept, job.model, State(), store_folder=str(store.folder))
+        scene = Scene(kept, job.session.model, State(), store_folder=str(store.folder))
         media = Media(MediaSettings("all")).plan(scene)
         noted = {m.uuid: m for m in applied(scene, media).view().messages if m.kind != "response"}
         kept = tuple(noted.get(m.uuid, m) for m in kept)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import msgspec
 
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
-from core.context.tokens.models import load as load_models
 from core.context.tokens.window import levels
 from core.context.view import messages_of
 from core.errors import InputError
@@ -71,7 +69,6 @@ class Simulation(Result):
 class SimulationOptions:
     """What a person may choose; None: as the session has it."""
 
-    window_tokens: int | None = None
     model_id: str = ""
     life: CacheLife | None = None
     reread_tokens: Sequence[int] = (REREAD_TOKENS,)
@@ -82,20 +79,17 @@ class SimulationOptions:
 def simulate(
     session: Session,
     options: SimulationOptions,
-    models_file: Path | None = None,
     step: Callable[[str], None] = lambda _name: None,
 ) -> Simulation:
     """Replays an open session (read whole) under all policies; `step` is told the name of each before it begins.
 
     Raises `InputError` for a session without a response.
     """
-    models = load_models(models_file)
-    history = _history(session, models.lookup(options.model_id or session.model_id))
+    history = _history(session, session.models.lookup(options.model_id or session.model_id))
     if not any(m.kind == "response" for m in history.messages):
         raise InputError(f"{session.path} holds no response", "simulate a session in which the model has answered")
     life = options.life or cache_life(history.messages)
-    window_tokens = window_of(session, history.model, options.window_tokens)
-    threshold_tokens = levels(history.model, window_tokens).auto_threshold
+    threshold_tokens = levels(history.model, window_of(session, history.model)).auto_threshold
     work = history.repeated(options.repeats)
     sizes = Sizes(work)
     results: list[PolicyResult] = []

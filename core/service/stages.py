@@ -13,13 +13,12 @@ from pathlib import Path
 import msgspec
 
 from core.context.projection import Decision, fold
-from core.context.tokens.ledger import ContextSize, items_of, measure_like
-from core.context.tokens.models import Model
-from core.context.tokens.window import levels
+from core.context.tokens.ledger import items_of, measure_like
+from core.context.tokens.window import AS_FOUND, Measuring
 from core.model import Message
 from core.service.decided import decided, take_along, with_contents_back
 from core.service.operation import Loss, Operation, StageReport, Target, attempted
-from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
+from core.service.session import Result, Session, SessionRef, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies, store_pages
 from core.transcript.materialize import Compacted, derived_id
@@ -49,8 +48,7 @@ class StageResult(Result):
 class StageSettings:
     """What the stages need to know that no transcript says."""
 
-    models_file: Path | None = None
-    window_tokens: int | None = None
+    measuring: Measuring = AS_FOUND
     now: datetime | None = None
     forced: bool = False
     """Do what costs more than it saves, too."""
@@ -75,16 +73,6 @@ class StageRun:
     """A digest of all decisions; "" while they are being planned, under a name that has not counted them yet."""
 
     @cached_property
-    def model(self) -> Model:
-        """The model of the session."""
-        return model_of(self.session, self.settings.models_file)
-
-    @cached_property
-    def size(self) -> ContextSize:
-        """The size of the context before."""
-        return size_of(self.session, self.model)
-
-    @cached_property
     def decisions(self) -> tuple[Decision, ...]:
         """What was decided about this history before."""
         return decided(self.session)
@@ -99,13 +87,13 @@ class StageRun:
         """What stages plan on."""
         return Scene(
             self.session.messages,
-            self.model,
+            self.session.model,
             fold(self.decisions),
-            self.size.calibration,
-            self.size.overhead_tokens,
+            self.session.size.calibration,
+            self.session.size.overhead_tokens,
             str(self.operation.store.folder),
             self.settings.now,
-            levels(self.model, window_of(self.session, self.model, self.settings.window_tokens)).auto_threshold,
+            self.session.levels.auto_threshold,
             self.settings.forced,
         )
 
@@ -124,9 +112,7 @@ class StageRun:
         """
         decisions = [*self.decisions, *(d for plan in plans for d in plan.decisions)]
         text = msgspec.json.encode(decisions).replace(_in_json(self.operation.store.folder), b"")
-        run = replace(self, comes_to=hashlib.sha256(text).hexdigest())
-        run.__dict__.update(model=self.model, size=self.size, decisions=self.decisions)  # found out once
-        return run
+        return replace(self, comes_to=hashlib.sha256(text).hexdigest())
 
 
 def run_stages(
@@ -143,7 +129,7 @@ def run_stages(
     """
 
     def once() -> StageResult:
-        with opened(file) as session:
+        with opened(file, measuring=settings.measuring) as session:
             run = StageRun(session, op, tuple(asked), target, settings)
             return write_projection(run, choose(run))
 
@@ -231,9 +217,9 @@ class _Written:
         """Tokens of each message: of what stays as they were, of what is new by estimate in the same proportion."""
         run = self.run
         estimates = self._estimates(run.session.messages)
-        measured = zip(run.session.messages, run.size.item_tokens, estimates, strict=True)
+        measured = zip(run.session.messages, run.session.size.item_tokens, estimates, strict=True)
         old = {message.uuid: (message, tokens, estimate) for message, tokens, estimate in measured}
-        ratio = sum(run.size.item_tokens) / max(1, sum(estimates))
+        ratio = sum(run.session.size.item_tokens) / max(1, sum(estimates))
         out = []
         for message, estimate in zip(self.messages, self._estimates(self.messages), strict=True):
             before, tokens, old_estimate = old.get(message.uuid, (None, estimate, 0))
@@ -244,7 +230,7 @@ class _Written:
         return out
 
     def _estimates(self, messages: Sequence[Message]) -> Sequence[int]:
-        return measure_like(items_of(messages), self.run.model, self.run.size).item_tokens
+        return measure_like(items_of(messages), self.run.session.model, self.run.session.size).item_tokens
 
     def result(self) -> StageResult:
         run, there = self.run, {m.uuid for m in self.messages}
@@ -254,8 +240,8 @@ class _Written:
             output=str(run.operation.output),
             session_id=run.operation.new_id,
             op=run.op,
-            tokens_before=run.size.total_tokens,
-            tokens_after=min(run.size.total_tokens, run.size.overhead_tokens + sum(self.sizes)),
+            tokens_before=run.session.size.total_tokens,
+            tokens_after=min(run.session.size.total_tokens, run.session.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
             loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
             verdicts=[str(p.verdict) for p in self.plans if p.verdict and p.verdict.deleted_tokens],
@@ -302,12 +288,12 @@ class _Written:
             session_id=run.operation.new_id,
             summary="",
             kept=self.messages,
-            prompt_tokens=[*accumulate(self.sizes, initial=run.size.overhead_tokens)],
+            prompt_tokens=[*accumulate(self.sizes, initial=run.session.size.overhead_tokens)],
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
             title=prefix + run.session.title.removeprefix(prefix),
             changed_from=self.changed_from,
             dropped=frozenset(u for m in run.session.messages if m.uuid not in there for u in m.uuids),
             in_place=run.target.in_place,
-            overhead_tokens=run.size.overhead_tokens,
+            overhead_tokens=run.session.size.overhead_tokens,
         )

@@ -74,7 +74,7 @@ class Task:
     def cut(self) -> Cut:
         """What goes: what went in an attempt before, if that is there still and may be cut out."""
         job, messages = self.job, self.job.session.messages
-        cut = self._earlier_cut() or choose(messages, job.size.item_tokens, job.options, job.target.in_place)
+        cut = self._earlier_cut() or choose(messages, job.session.size.item_tokens, job.options, job.target.in_place)
         job.asked.gone = tuple(m.uuid for m in messages[cut.start : cut.end])
         return cut
 

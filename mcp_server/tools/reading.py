@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -42,11 +43,13 @@ async def context_status(
     window_tokens: Annotated[int, Field(description="0: the model's own", ge=0)] = 0,
 ) -> Annotated[CallToolResult, ContextReport]:
     """What fills a session's context window: tokens by kind and tool, the largest parts with their ids, thresholds."""
-    file, settings = await session_file_of(session, ctx), config_of(ctx).settings
+    file, measuring = await session_file_of(session, ctx), config_of(ctx).measuring
+    if window_tokens:
+        measuring = replace(measuring, window_tokens=window_tokens)
 
     def measure() -> ContextReport:
-        with opened(file) as found:
-            return context_report(found, window_tokens or settings.window_tokens, settings.models_file)
+        with opened(file, measuring=measuring) as found:
+            return context_report(found)
 
     report = await in_thread(ctx, "measuring", measure)
     return data_answer(report, context_words(report))

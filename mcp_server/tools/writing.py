@@ -48,15 +48,15 @@ async def snip_range(
         raise ToolError("give both from_id and to_id, or none of them for proposals")
     require(consent)
     config = config_of(ctx)
-    target = config.target(in_place, dry_run)
+    target, known = config.target(in_place, dry_run), config.known
     if from_id:
-        result = await in_thread(ctx, "snipping", lambda: snip(file, from_id, to_id, target, config.known))
+        result = await in_thread(ctx, "snipping", lambda: snip(file, from_id, to_id, target, known))
         await announce(ctx, result.changed)
         return data_answer(result, snip_words(result))
 
     def propose() -> SnipProposals:
-        with opened(file) as found:
-            return snip_proposals(found, target, config.known)
+        with opened(file, measuring=known.measuring) as found:
+            return snip_proposals(found, target, known)
 
     proposals = await in_thread(ctx, "looking for what may go", propose)
     return data_answer(proposals, proposals_words(proposals))

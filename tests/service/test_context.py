@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.compaction.full import Options
+from core.context.tokens.window import Measuring
 from core.service.compact import compact
 from core.service.context import LARGEST, ContextReport, context_report
 from core.service.job import Choices
@@ -34,8 +35,8 @@ class Short:
 
 
 def report(path: Path, window_tokens: int | None = None) -> ContextReport:
-    with opened(session_file(path)) as session:
-        return context_report(session, window_tokens)
+    with opened(session_file(path), measuring=Measuring(window_tokens=window_tokens)) as session:
+        return context_report(session)
 
 
 @settings(max_examples=40)

@@ -407,7 +407,7 @@ def test_killed_at_any_moment_the_old_notes_or_the_new_ones_are_there(path: Path
 def test_memory_kept_over_100_turns_takes_part_in_a_compaction_without_a_model(path: Path) -> None:
     from core.compaction.full import Context
     from core.compaction.memory import Memory, plan_from_memory
-    from core.service.session import model_of, opened, size_of
+    from core.service.session import opened
 
     made = Transcript()
     for turn in range(100):
@@ -419,7 +419,7 @@ def test_memory_kept_over_100_turns_takes_part_in_a_compaction_without_a_model(p
             assert update(session_file(made.write(path)), ByRule()).refused == ()
     files = MemoryFiles.beside(session_file(path))
     with opened(session_file(path)) as session:
-        size = size_of(session, model_of(session, None))
+        size = session.size
         found = Memory(files.read().notes, files.notes_path, 8_000)
         plan = plan_from_memory(
             Context(

@@ -16,6 +16,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from core.context.projection import Decision, Replaced, Seen, Snipped
+from core.context.tokens.window import Measuring
 from core.context.view import api_messages
 from core.model import JSON, Message, block_text, tool_results, tool_uses
 from core.service.history import output
@@ -146,7 +147,7 @@ class Live:
             return made
 
         target = Target(self.path.parents[2] / "locks", None, in_place)
-        known = StageSettings(forced=forced, now=LATE, window_tokens=60_000)
+        known = StageSettings(forced=forced, now=LATE, measuring=Measuring(window_tokens=60_000))
         result = run_stages(session_file(self.path), "all", (), choose, target, known)
         self.plans.append([*made])
         self.path = Path(result.output)

@@ -9,8 +9,9 @@ import pytest
 
 from core.context.dialect import OLDER
 from core.context.tokens.models import lookup
+from core.context.tokens.window import Measuring
 from core.errors import InputError, UnknownFormat
-from core.service.session import CLAUDE_CODE, model_of, opened, window_of
+from core.service.session import CLAUDE_CODE, opened, window_of
 from core.testing import Transcript
 from core.transcript.projects import SessionFile, session_file
 
@@ -29,7 +30,7 @@ def test_a_claude_code_transcript_says_where_it_worked_and_with_which_model(tmp_
         }
         assert session.cwd == "/srv/shop"
         assert session.model_id == "claude-opus-4-8"
-        assert model_of(session, None).known
+        assert session.model.known
         assert (session.system, session.tools) == ("", ())
         assert len(session.messages) == 3
 
@@ -39,7 +40,7 @@ def test_what_is_not_there_is_empty(tmp_path: Path) -> None:
     path.write_bytes(b"")
     with opened(session_file(path)) as session:
         assert (session.cwd, session.model_id, session.messages) == ("", "", ())
-        assert not model_of(session, None).known
+        assert not session.model.known
     made = Transcript().prompt("x")
     made.rows[0]["cwd"] = 7
     with opened(session_file(made.write(path))) as session:
@@ -87,10 +88,13 @@ def test_files_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_only_of_its_own_transcripts_the_window_is_what_claude_code_gives_a_model(tmp_path: Path) -> None:
     model = lookup("claude-opus-4-6")
-    with opened(session_file(Transcript().prompt("Hello").write(tmp_path / "a.jsonl"))) as session:
-        assert window_of(session, model, None) == 200_000
-        assert window_of(session, lookup("claude-opus-4-8"), None) == 1_000_000
-        assert window_of(session, model, 50_000) == 50_000
-    with opened(session_file(FOREIGN / "messages-api" / "request.json")) as session:
-        assert window_of(session, model, None) == 1_000_000
-        assert window_of(session, model, 50_000) == 50_000
+    own = session_file(Transcript().prompt("Hello").write(tmp_path / "a.jsonl"))
+    foreign = session_file(FOREIGN / "messages-api" / "request.json")
+    with opened(own) as session:
+        assert window_of(session, model) == 200_000
+        assert window_of(session, lookup("claude-opus-4-8")) == 1_000_000
+    with opened(foreign) as session:
+        assert window_of(session, model) == 1_000_000
+    for file in (own, foreign):
+        with opened(file, measuring=Measuring(window_tokens=50_000)) as session:
+            assert window_of(session, model) == 50_000

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from core.context.tokens.window import Measuring
 from core.errors import InputError
 from core.service.session import opened
 from core.service.simulate import Simulation, SimulationOptions, simulate
@@ -19,8 +20,8 @@ SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[3] / "sha
 REAL = sorted((SHARED / "real").glob("claude-*.jsonl"))
 
 
-def simulated(path: Path, **options: Any) -> Simulation:
-    with opened(session_file(path), whole=True) as session:
+def simulated(path: Path, window_tokens: int | None = None, **options: Any) -> Simulation:
+    with opened(session_file(path), whole=True, measuring=Measuring(window_tokens=window_tokens)) as session:
         return simulate(session, SimulationOptions(**options))
 
 

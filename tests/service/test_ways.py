@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from core.compaction.full import Options
 from core.compaction.hooks import About, Answer, NoHooks
+from core.context.tokens.window import Measuring
 from core.context.view import api_messages
 from core.errors import CompactionError, IdNotFound, Locked, NothingToCompact, NoUsableMemory, SummaryRejected
 from core.memory.files import MemoryFiles, State
@@ -142,7 +143,7 @@ def test_a_context_that_is_too_full_with_all_of_it_kept_loses_results(tmp_path: 
         made.prompt(f"Prompt {turn}").use("Bash", f"line {turn} of output\n" * 400, command=f"make {turn}")
         made.answer("Fine.")
     path = made.write(tmp_path / f"{SESSION_ID}.jsonl")
-    full = StageSettings(window_tokens=40_000)
+    full = StageSettings(measuring=Measuring(window_tokens=40_000))
 
     result = done(path, keep=100_000, known=replace(full, forced=True))
     assert (result.how, result.changed) == ("micro", True)
@@ -153,7 +154,7 @@ def test_a_context_that_is_too_full_with_all_of_it_kept_loses_results(tmp_path: 
 
 def test_where_no_result_can_give_way_there_is_nothing_to_do(tmp_path: Path) -> None:
     path = Transcript().prompt("word " * 9_000).answer("Fine.").write(tmp_path / f"{SESSION_ID}.jsonl")
-    result = done(path, keep=100_000, known=StageSettings(window_tokens=40_000))
+    result = done(path, keep=100_000, known=StageSettings(measuring=Measuring(window_tokens=40_000)))
     assert (result.how, result.reason) == ("none", "all of it is within what is kept")
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
+
+if TYPE_CHECKING:
+    from core.settings import Settings
 
 State: TypeAlias = Literal["ok", "warning", "compact", "blocked"]
 """warning: near the threshold.  compact: automatic compaction is due.  blocked: no room but for a compaction."""
@@ -21,6 +25,23 @@ MANUAL_BUFFER_TOKENS = 3_000
 """Room that is left for a manual compaction when nothing else fits."""
 BLOCKING_TAIL_FACTOR = 1.2
 """An estimate counts for more when the question is whether a request will be refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What a person says about the sizes of sessions: more models than are known, and another window."""
+
+    models_file: Path | None = None
+    window_tokens: int | None = None
+    """In place of the one that a session has."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> Measuring:
+        """What a user has set."""
+        return cls(settings.models_file, settings.window_tokens)
+
+
+AS_FOUND = Measuring()
 
 
 @dataclass(frozen=True, slots=True)
