@@ -15,6 +15,7 @@ from core.errors import Locked, NoUsableMemory
 from core.memory.files import Held, MemoryFiles
 from core.memory.notes import budget_tokens
 from core.service.job import DEFAULT_NOTES, CompactResult, Job, NotesRules
+from core.service.session import Session
 from core.service.summarised import Task, carried_out, done_before
 
 
@@ -58,18 +59,7 @@ class _Noted(Task):
 
     @cached_property
     def _draft(self) -> Plan:
-        job, held, tail = self.job, self._held, self._rules.tail
-        session, path = job.session, MemoryFiles.beside(job.session.file).notes_path
-        room = budget_tokens(self._rules.limits.most_tokens, session.window_tokens)
-        rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
-        return plan_from_memory(
-            self._context,
-            Memory(held.notes, path, room) if held.exists else None,
-            session.file.id,
-            threshold_tokens=session.levels.auto_threshold,
-            in_file=rows.__contains__,
-            rules=replace(tail, least_tokens=min(tail.least_tokens, job.options.keep_tokens)),
-        )
+        return by_notes(self.job.session, self._context, self._held, self._rules, self.job.options.keep_tokens)
 
     def planned(self) -> Plan:
         """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
@@ -82,3 +72,18 @@ class _Noted(Task):
 
     def _choices(self) -> list[str]:
         return ["memory", self._held.sha256, str(self.job.options.keep_tokens)]
+
+
+def by_notes(session: Session, context: Context, held: Held, rules: NotesRules, keep_tokens: int) -> Plan:
+    """The notes in the place of what they cover of a session; raises as `plan_from_memory`."""
+    room_tokens = budget_tokens(rules.limits.most_tokens, session.window_tokens)
+    path = MemoryFiles.beside(session.file).notes_path
+    rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
+    return plan_from_memory(
+        context,
+        Memory(held.notes, path, room_tokens) if held.exists else None,
+        session.file.id,
+        threshold_tokens=session.levels.auto_threshold,
+        in_file=rows.__contains__,
+        rules=replace(rules.tail, least_tokens=min(rules.tail.least_tokens, keep_tokens)),
+    )
