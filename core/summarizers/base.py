@@ -9,13 +9,13 @@ from typing import Protocol
 from core.defaults import SUMMARY_TOKENS
 from core.model import JSON, Block, Message, Usage
 
-_CHARS_PER_TOKEN = 3
+CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
 
 
 def room_chars(tokens: int) -> int:
     """The characters of a summary that has room for so many tokens."""
-    return tokens * _CHARS_PER_TOKEN
+    return tokens * CHARS_PER_TOKEN
 
 
 DEFAULT_BUDGET_CHARS = room_chars(SUMMARY_TOKENS)
@@ -26,7 +26,7 @@ _GROWTH_FLOOR_CHARS = room_chars(4_000)
 
 def room_tokens(text: str) -> int:
     """The tokens of a summary, about: the other way round than `room_chars`."""
-    return -(-len(text) // _CHARS_PER_TOKEN)
+    return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def growth_chars(earlier: Sequence[str]) -> int:

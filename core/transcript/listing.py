@@ -164,7 +164,9 @@ def describe(file: SessionFile, live: Collection[str] = ()) -> SessionInfo:
         state = "compacted"
     title = _title(file, head, tail) or facts.prompt or facts.command
     updated = _seconds(facts.timestamp) or file.mtime
-    return SessionInfo(file, one_line(title), facts.cwd, updated, facts.version, facts.model, facts.usage_tokens, state)
+    return SessionInfo(
+        file, _shown_title(title), facts.cwd, updated, facts.version, facts.model, facts.usage_tokens, state
+    )
 
 
 @dataclass(slots=True)
@@ -207,8 +209,8 @@ class _Facts:
             self.model = row.message.model
 
 
-def one_line(text: str) -> str:
-    """Shorten a text to one line of at most `TITLE_CHARS` characters."""
+def _shown_title(text: str) -> str:
+    """A title on one line of at most `TITLE_CHARS` characters."""
     line = " ".join(text[: 4 * TITLE_CHARS].split())
     return line if len(line) <= TITLE_CHARS else line[: TITLE_CHARS - 1] + "\u2026"
 

@@ -24,8 +24,6 @@ from mcp_server.watch import announce
 from mcp_server.words import compact_words
 from mcp_server.work import in_thread
 
-_CHARS_PER_TOKEN = 3
-"""Of a summary: prose with many names."""
 _MOST_SUMMARY_CHARS = 200_000
 _OTHER = (
     "\n\nIf that conversation is not the one before you, read it first (resource foldmark://session/{}/view), "
@@ -121,7 +119,9 @@ def ask_host_model(asked: _Asked, wanted: _Wanted, ctx: Ctx) -> CreateMessageRes
     from core.service.host import material
 
     message = SamplingMessage(role="user", content=TextContent(type="text", text=material(wanted)))
-    return Sample([message], max_tokens=wanted.budget_chars // _CHARS_PER_TOKEN)
+    from core.summarizers.base import CHARS_PER_TOKEN
+
+    return Sample([message], max_tokens=wanted.budget_chars // CHARS_PER_TOKEN)
 
 
 async def compact_session(
