@@ -11,6 +11,7 @@ import click
 from cli import options, resources, ui
 from cli.written import show_ways
 from core.api.endpoint import ApiError
+from core.context.tokens.window import Measuring
 from core.service.ask import AskOptions, AskResult, Voice, ask
 from core.service.chosen import restore_limits
 from core.service.operation import Target
@@ -53,8 +54,7 @@ def command(
     chosen = AskOptions(
         model,
         save,
-        settings.models_file,
-        settings.window_tokens,
+        Measuring.of(settings),
         settings.keep_tokens,
         room_chars(settings.summary_tokens),
         restore_limits(settings, Path.home()),

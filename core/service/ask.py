@@ -22,15 +22,14 @@ from core.compaction.restore import RestoreLimits
 from core.context.tokens.estimate import PRIOR
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
-from core.context.tokens.models import load as load_models
-from core.context.tokens.window import levels
+from core.context.tokens.window import AS_FOUND, Measuring, levels
 from core.defaults import KEEP_TOKENS
 from core.errors import InputError
 from core.model import JSON, Block, Message, block_text, call_id, text_block, tool_uses
 from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.service.operation import Operation, StageReport, Target
-from core.service.session import Result, Session, SessionRef, model_of, opened, size_of, window_of
+from core.service.session import Result, Session, SessionRef, opened, window_of
 from core.service.spent import Spent, spent
 from core.stages.base import Stage
 from core.stages.read_dedup import ReadDedup
@@ -98,8 +97,7 @@ class AskOptions:
     model_id: str = ""
     """In place of the session's own."""
     save: bool = False
-    models_file: Path | None = None
-    window_tokens: int | None = None
+    measuring: Measuring = AS_FOUND
     keep_tokens: int = KEEP_TOKENS
     summary_chars: int = DEFAULT_BUDGET_CHARS
     restore: RestoreLimits = field(default_factory=RestoreLimits)
@@ -125,7 +123,7 @@ def ask(file: SessionFile, question: str, target: Target, options: AskOptions, v
     """
     if not question.strip():
         raise InputError("there is no question", 'foldmark ask SESSION "What is left to do?"')
-    with opened(file) as session:
+    with opened(file, measuring=options.measuring) as session:
         if not session.messages:
             raise InputError(f"{session.path} holds no messages", "ask about a session that does")
         return _Ask(session, question, target, options, voice).result()
@@ -142,9 +140,7 @@ class _Ask:
     def result(self) -> AskResult:
         now = self.voice.clock().isoformat()
         operation = Operation.of(self.session, self.target, NAME, self.question, self.options.model_id, now)
-        metered = Metered(
-            self.voice.endpoint, NO_CAPS, clock=self.voice.seconds, models=load_models(self.options.models_file)
-        )
+        metered = Metered(self.voice.endpoint, NO_CAPS, clock=self.voice.seconds, models=self.session.models)
         with self._store(operation) as store:
             sent = _sendable(self.session.messages)
             talk = self._conversation(sent, store, metered)
@@ -167,12 +163,11 @@ class _Ask:
     def _conversation(self, sent: Sequence[Message], store: Store, endpoint: Endpoint) -> Conversation:
         session, options = self.session, self.options
         model = self._model()
-        own = model_of(session, options.models_file)
         system: tuple[Block, ...] = tuple(text_block(t) for t in (redact(session.system), _SYSTEM) if t)
         tools = _tools(sent, session.tools)
         overhead = prompt_tokens({"system": [*system], "tools": [*tools]}, model)
-        window_tokens = window_of(session, model, options.window_tokens)
-        calibration = size_of(session, own).calibration if own.tokenizer == model.tokenizer else PRIOR
+        window_tokens = window_of(session, model)
+        calibration = session.size.calibration if session.model.tokenizer == model.tokenizer else PRIOR
         settings = TurnSettings(
             model,
             system,
@@ -195,11 +190,10 @@ class _Ask:
         return Conversation(work, endpoint, voice.summarizer, on_text=voice.on_text, on_retry=voice.on_retry)
 
     def _model(self) -> Model:
-        models = load_models(self.options.models_file)
+        session = self.session
         if self.options.model_id:
-            return models.lookup(self.options.model_id)
-        own = models.lookup(self.session.model_id)
-        return own if own.known and self.session.model_id else models.lookup(MODEL)
+            return session.models.lookup(self.options.model_id)
+        return session.model if session.model.known and session.model_id else session.models.lookup(MODEL)
 
     def _told(self, turn: TurnResult, metered: Metered, operation: Operation) -> AskResult:
         saved = self.options.save
@@ -283,7 +277,7 @@ class _Saved:
     def write(self) -> None:
         operation, session = self.operation, self.operation.session
         messages = self._messages()
-        own = size_of(session, model_of(session, None))
+        own = session.size
         compacted = self._compacted(messages, own)
         content = operation.rows(compacted) if session.claude else operation.document(messages)
         record = Record(

@@ -174,18 +174,13 @@ def opened(
         yield Session(file, kind, dialect, claude=(log, chain), inside=inside, measuring=measuring)
 
 
-def model_of(session: Session, models_file: Path | None) -> Model:
-    """The model that the session runs on, as the table knows it."""
-    return load_models(models_file).lookup(session.model_id)
-
-
-def window_of(session: Session, model: Model, asked_tokens: int | None = None) -> int:
+def window_of(session: Session, model: Model) -> int:
     """The window that the session has on a model, in tokens: the one asked for, else its client's, else the model's.
 
     Claude Code gives some models less than they have; what other clients give them is not known.
     """
     client_tokens = model.client_window_tokens if session.claude else None
-    return asked_tokens or session.measuring.window_tokens or client_tokens or model.window_tokens
+    return session.measuring.window_tokens or client_tokens or model.window_tokens
 
 
 def size_of(session: Session, model: Model) -> ContextSize:
