@@ -13,10 +13,12 @@ from cli.written import show_ways
 from core.api.endpoint import ApiError
 from core.context.tokens.window import Measuring
 from core.service.ask import AskOptions, AskResult, Voice, ask
-from core.service.chosen import restore_limits
+from core.service.chosen import choices_of
 from core.service.operation import Target
+from core.service.stages import StageSettings
+from core.service.surroundings import Machine
 from core.summarizers import make
-from core.summarizers.base import room_chars
+from core.turn.fixed import git_in
 
 
 @click.command()
@@ -25,6 +27,7 @@ from core.summarizers.base import room_chars
 @click.option("--model", default="", metavar="ID", help="The model that answers; else that of the session.")
 @click.option("--save", is_flag=True, help="Write a new session with the question and the answer.")
 @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for that session.")
+@click.option("--bare", is_flag=True, help="Send nothing but the session: no memory files, no git status, no changes.")
 @options.pick_option
 @options.json_option
 @click.pass_context
@@ -35,6 +38,7 @@ def command(
     model: str,
     save: bool,
     out_dir: Path | None,
+    bare: bool,
     pick: str,
     as_json: bool,
 ) -> None:
@@ -42,6 +46,9 @@ def command(
 
     The session is sent to the Messages API, without the secrets in it: that needs a key and costs money.  Where it
     is larger than the window it is compacted for that one request.  Nothing is written unless --save is given.
+
+    Where its project is on this machine, the model also gets what a session there would begin with (memory files, git
+    status, the date), and what has changed since: files that it had read, say, or prompts that no turn took up.
     """
     if out_dir and not save:
         raise click.UsageError("--out is for --save", ctx)
@@ -51,14 +58,10 @@ def command(
     if endpoint is None:
         raise ApiError("auth", "there is no key for the model API", "set ANTHROPIC_API_KEY")
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=save and out_dir is None)
-    chosen = AskOptions(
-        model,
-        save,
-        Measuring.of(settings),
-        settings.keep_tokens,
-        room_chars(settings.summary_tokens),
-        restore_limits(settings, Path.home()),
-    )
+    now, home = datetime.now(UTC), Path.home()
+    target = Target(options.state_dir() / "locks", out_dir)
+    choices = choices_of(settings, home, target, StageSettings(Measuring.of(settings), now))
+    machine = Machine(home, settings.claude_dir, git_in, now.astimezone().tzinfo or UTC)
     printed = _Printed()
     voice = Voice(
         endpoint(),
@@ -68,7 +71,7 @@ def command(
         None if as_json else printed.say,
         printed.note,
     )
-    result = ask(file, question, Target(options.state_dir() / "locks", out_dir), chosen, voice)
+    result = ask(file, question, choices, voice, AskOptions(model, save), None if bare else machine)
     if as_json:
         ui.emit(result)
     else:
@@ -107,6 +110,7 @@ def _show(result: AskResult, claude_dir: Path) -> None:
     freed = [f"{s.stage} freed {ui.tokens(s.tokens_freed)}" for s in result.stages if s.tokens_freed > 0]
     price = "" if result.usd is None else f", ${result.usd:.4f}"
     said = f"{result.model}: {ui.tokens(sent)} tokens sent, {ui.tokens(usage.output_tokens)} written{price}"
-    ui.echo("; ".join((said, *freed)), err=True)
+    told = [f"told of {', '.join(dict.fromkeys(result.attachments))}"] if result.attachments else []
+    ui.echo("; ".join((said, *freed, *told)), err=True)
     if result.output:
         show_ways(result.output, result.session_id, result.session.format, claude_dir)

@@ -6,7 +6,6 @@ becomes a new one, which its client resumes.
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,22 +17,29 @@ from pathlib import Path
 from core.api.endpoint import Endpoint
 from core.api.metered import NO_CAPS, Metered
 from core.api.payload import prompt_tokens
-from core.compaction.restore import RestoreLimits
+from core.compaction.full import Context, Plan, with_session_start
+from core.compaction.hooks import About, allowed
 from core.context.tokens.estimate import PRIOR
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.models import Model
-from core.context.tokens.window import AS_FOUND, Measuring, levels
-from core.defaults import KEEP_TOKENS
-from core.errors import InputError
-from core.model import JSON, Block, Message, block_text, call_id, text_block, tool_uses
+from core.errors import Damaged, InputError, NoUsableMemory
+from core.memory.files import MemoryFiles
+from core.model import Message, block_text
 from core.redact.text import redact
-from core.redact.values import redact_messages
-from core.service.operation import Operation, StageReport, Target
+from core.service.job import DEFAULT_NOTES, Choices
+from core.service.noted import by_notes
+from core.service.operation import Operation, StageReport
+from core.service.plain import sendable, tools_of
 from core.service.session import Result, Session, SessionRef, opened, window_of
 from core.service.spent import Spent, spent
+from core.service.surroundings import Machine, Surroundings
 from core.stages.base import Stage
+from core.stages.collapse import Collapse
+from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
-from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer
+from core.stages.snip import Snip
+from core.stages.tool_budget import ToolBudget
+from core.summarizers.base import Summarizer
 from core.summarizers.extractive import Extractive
 from core.transcript.materialize import Compacted, derived_id
 from core.transcript.projects import SessionFile
@@ -41,7 +47,7 @@ from core.transcript.records import Record
 from core.transcript.store import Store
 from core.turn.journal import Journal
 from core.turn.loop import Conversation, TurnResult
-from core.turn.request import RequestOptions
+from core.turn.request import RequestOptions, blocks_of
 from core.turn.work import TurnSettings, Work
 
 NAME = "ask"
@@ -49,14 +55,10 @@ MODEL = "claude-sonnet-5-5"
 """For sessions of models that the table does not know: what most accounts have, with a window that holds them."""
 _SYSTEM = (
     "You look back at a session of a coding agent with the person who led it. The conversation so far is that session, "
-    "or what is left of it; its last message is a new question. Answer it from what the session holds, and name files, "
-    "commands and figures as they stand there. You have no tools here: where the answer would need one, say which."
+    "or what is left of it; its last message is a new question. What has changed since then may stand behind it: know "
+    "it, do not act on it. Answer the question from what the session holds, and name files, commands and figures as "
+    "they stand there. You have no tools here: where the answer would need one, say which."
 )
-_NO_TOOL = "A tool of the session. It cannot be used here."
-_BLOCKS = ("text", "tool_use", "tool_result", "image", "document", "compaction")
-"""What every request may hold; thinking is bound to another system prompt, the rest to tools of the server."""
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
-_NAME_CHARS = 128
 
 
 class Recovery(Result):
@@ -82,6 +84,8 @@ class AskResult(Result):
     usd: float | None
     """At list prices; null where the model's are not known."""
     stages: list[StageReport]
+    attachments: list[str]
+    """What the model was told beside the session, by kind: what has changed since it ended."""
     recovery: list[Recovery]
     warnings: list[str]
     output: str
@@ -92,15 +96,11 @@ class AskResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class AskOptions:
-    """What a person may choose about it, and what no transcript says."""
+    """What a person may choose about a question."""
 
     model_id: str = ""
     """In place of the session's own."""
     save: bool = False
-    measuring: Measuring = AS_FOUND
-    keep_tokens: int = KEEP_TOKENS
-    summary_chars: int = DEFAULT_BUDGET_CHARS
-    restore: RestoreLimits = field(default_factory=RestoreLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,35 +115,47 @@ class Voice:
     on_retry: Callable[[str], None] = lambda _why: None
 
 
-def ask(file: SessionFile, question: str, target: Target, options: AskOptions, voice: Voice) -> AskResult:
+def ask(
+    file: SessionFile,
+    question: str,
+    choices: Choices,
+    voice: Voice,
+    options: AskOptions = AskOptions(),
+    machine: Machine | None = None,
+) -> AskResult:
     """Asks about a session; its transcript keeps its bytes.
 
-    Raises what reading and writing raise, InputError without a question or messages, ApiError when the model gave no
-    answer, and ContextFull; then nothing was written.
+    `choices` say how it is made to fit; `machine` is where its files may be, None where nothing but the session is to
+    be sent.  Raises what reading and writing raise, InputError without a question or messages, ApiError when the model
+    gave no answer, and ContextFull; then nothing was written.
     """
     if not question.strip():
         raise InputError("there is no question", 'foldmark ask SESSION "What is left to do?"')
-    with opened(file, measuring=options.measuring) as session:
+    with opened(file, measuring=choices.settings.measuring) as session:
         if not session.messages:
             raise InputError(f"{session.path} holds no messages", "ask about a session that does")
-        return _Ask(session, question, target, options, voice).result()
+        return _Ask(session, question, choices, voice, options, machine).result()
 
 
 @dataclass(frozen=True)
 class _Ask:
     session: Session
     question: str
-    target: Target
-    options: AskOptions
+    choices: Choices
     voice: Voice
+    options: AskOptions
+    machine: Machine | None
 
     def result(self) -> AskResult:
-        now = self.voice.clock().isoformat()
-        operation = Operation.of(self.session, self.target, NAME, self.question, self.options.model_id, now)
+        now = self.voice.clock()
+        operation = Operation.of(
+            self.session, self.choices.target, NAME, self.question, self.options.model_id, now.isoformat()
+        )
         metered = Metered(self.voice.endpoint, NO_CAPS, clock=self.voice.seconds, models=self.session.models)
         with self._store(operation) as store:
-            sent = _sendable(self.session.messages)
-            talk = self._conversation(sent, store, metered)
+            sent = sendable(self.session.messages)
+            around = Surroundings(self.session, sent, self.machine, now) if self.machine else None
+            talk = self._conversation(sent, around, store, metered)
             turn = talk.turn(redact(self.question))
             if self.options.save:
                 _Saved(operation, sent, talk).write()
@@ -160,34 +172,56 @@ class _Ask:
                 folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="foldmark-"))
                 yield Store(Path(folder) / "session" / "tool-results")
 
-    def _conversation(self, sent: Sequence[Message], store: Store, endpoint: Endpoint) -> Conversation:
-        session, options = self.session, self.options
-        model = self._model()
-        system: tuple[Block, ...] = tuple(text_block(t) for t in (redact(session.system), _SYSTEM) if t)
-        tools = _tools(sent, session.tools)
-        overhead = prompt_tokens({"system": [*system], "tools": [*tools]}, model)
-        window_tokens = window_of(session, model)
-        calibration = session.size.calibration if session.model.tokenizer == model.tokenizer else PRIOR
-        settings = TurnSettings(
-            model,
-            system,
-            tools,
-            RequestOptions(tool_choice={"type": "none"}, system_messages=False),
-            window_tokens=window_tokens,
-            keep_tokens=options.keep_tokens,
-            summary_chars=options.summary_chars,
-            restore=options.restore,
-            cwd=session.cwd,
-            overhead_tokens=overhead,
-            calibration=calibration,
-        )
-        work = Work(Journal(session.file.id, sent), settings, store, self.voice.clock)
-        if work.size().total_tokens < levels(model, window_tokens).auto_threshold:
+    def _conversation(
+        self, sent: Sequence[Message], around: Surroundings | None, store: Store, endpoint: Endpoint
+    ) -> Conversation:
+        settings = self._settings(sent, around)
+        journal = around.journal if around else Journal(self.session.file.id, sent)
+        work = Work(journal, settings, store, self.voice.clock, around.fixed if around else None)
+        if work.size().total_tokens < work.levels.auto_threshold:
             # All of it fits, and without tools what is cleared cannot be read again: only what is twice there goes.
             lossless: tuple[Stage, ...] = (ReadDedup(),)
             work = replace(work, settings=replace(settings, stages=lossless))
         voice = self.voice
-        return Conversation(work, endpoint, voice.summarizer, on_text=voice.on_text, on_retry=voice.on_retry)
+        talk = Conversation(
+            work, endpoint, voice.summarizer, self._by_notes, on_text=voice.on_text, on_retry=voice.on_retry
+        )
+        return replace(talk, world=around.world) if around else talk
+
+    def _settings(self, sent: Sequence[Message], around: Surroundings | None) -> TurnSettings:
+        session, model, options = self.session, self._model(), self.choices.options
+        system, tools = tuple(blocks_of(redact(session.system), _SYSTEM)), tools_of(sent, session.tools)
+        front = (around.fixed.system, around.fixed.user.text) if around else ()
+        overhead = prompt_tokens({"system": [*system, *blocks_of(*front)], "tools": [*tools]}, model)
+        return TurnSettings(
+            model,
+            system,
+            tools,
+            RequestOptions(tool_choice={"type": "none"}, system_messages=False),
+            (ToolBudget(self.choices.budget), ReadDedup(), Snip(), Microcompact(), Collapse()),
+            window_of(session, model),
+            keep_tokens=options.keep_tokens,
+            summary_chars=options.summary_chars,
+            instructions=options.instructions,
+            restore=options.restore,
+            hooks=self.choices.hooks,
+            cwd=session.cwd,
+            transcript=str(session.path),
+            overhead_tokens=overhead,
+            calibration=session.size.calibration if session.model.tokenizer == model.tokenizer else PRIOR,
+        )
+
+    def _by_notes(self, context: Context) -> Plan:
+        """The notes of the session in the place of what they cover, with what hooks have to say."""
+        session, choices = self.session, self.choices
+        try:
+            held = MemoryFiles.beside(session.file).read()
+        except Damaged as error:
+            raise NoUsableMemory(str(error)) from None
+        draft = by_notes(session, context, held, choices.notes or DEFAULT_NOTES, choices.options.keep_tokens)
+        about = About(session.file.id, str(session.path), session.cwd, "auto")
+        asked = allowed(choices.hooks, about, choices.options.instructions)
+        return with_session_start(replace(draft, remarks=asked.remarks), context, choices.hooks, about)
 
     def _model(self) -> Model:
         session = self.session
@@ -206,6 +240,7 @@ class _Ask:
             usage=spent(metered.spent.usage),
             usd=metered.spent.dollars,
             stages=[StageReport(stage=stage, tokens_freed=freed) for stage, freed in turn.stages],
+            attachments=[*turn.attached],
             recovery=[
                 Recovery(
                     reason=event.reason,
@@ -220,50 +255,6 @@ class _Ask:
             output=str(operation.output) if saved else "",
             session_id=operation.new_id if saved else self.session.file.id,
         )
-
-
-def _sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages as another model takes them: no secrets, no thinking, no blocks of tools that are not there.
-
-    Their usage was charged for another system prompt.
-    """
-    out: list[Message] = []
-    for number, message in enumerate(redact_messages(messages)):
-        blocks = tuple(_plain_block(b) for b in message.content if b.get("type") in _BLOCKS)
-        uuids = message.uuids or (derived_id("asked", str(number)),)
-        out.append(replace(message, content=blocks, usage=None, uuids=uuids))
-    return tuple(m for m in out if m.content)
-
-
-def _plain_block(block: Block) -> Block:
-    """The block with names and ids that the API takes, and without references to tools."""
-    content = block.get("content")
-    if block.get("type") == "compaction":  # the block itself is signed for the conversation that it was made in
-        return text_block(block_text(block))
-    if block.get("type") == "tool_use":
-        given = block.get("input")
-        fields: JSON = given if isinstance(given, dict) else {"input": given}
-        return {**block, "id": _plain(call_id(block)), "name": _plain(str(block.get("name"))), "input": fields}
-    if block.get("type") != "tool_result":
-        return block
-    if isinstance(content, list):
-        content = [i for i in content if isinstance(i, dict) and i.get("type") in _BLOCKS]
-    return {**block, "tool_use_id": _plain(call_id(block)), "content": content or ""}
-
-
-def _plain(name: str) -> str:
-    return _NOT_PLAIN.sub("_", name)[:_NAME_CHARS]
-
-
-def _tools(messages: Sequence[Message], defined: Sequence[Block]) -> tuple[Block, ...]:
-    """A definition for each tool that the session used: the API takes no calls of tools that it does not know."""
-    known = {str(tool.get("name")): tool for tool in defined if "input_schema" in tool}
-    names = dict.fromkeys(str(b["name"]) for m in messages for b in tool_uses(m))
-    return tuple(known.get(name) or _undefined(name) for name in names if name)
-
-
-def _undefined(name: str) -> Block:
-    return {"name": name, "description": _NO_TOOL, "input_schema": {"type": "object"}}
 
 
 @dataclass(frozen=True)

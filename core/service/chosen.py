@@ -21,7 +21,7 @@ from core.summarizers.base import room_chars
 def choices_of(settings: Settings, home: Path | None, target: Target, known: StageSettings) -> Choices:
     """All about a compaction that a user has set; `home` is the user's home folder."""
     return Choices(
-        Options(settings.keep_tokens, room_chars(settings.summary_tokens), restore=restore_limits(settings, home)),
+        Options(settings.keep_tokens, room_chars(settings.summary_tokens), restore=_restore_limits(settings, home)),
         target,
         settings=known,
         budget=ToolBudgetSettings(settings.result_chars, settings.results_chars, settings.preview_bytes),
@@ -30,7 +30,7 @@ def choices_of(settings: Settings, home: Path | None, target: Target, known: Sta
     )
 
 
-def restore_limits(settings: Settings, home: Path | None) -> RestoreLimits:
+def _restore_limits(settings: Settings, home: Path | None) -> RestoreLimits:
     """What is read again after a compaction."""
     return RestoreLimits(
         settings.restore_files,

@@ -11,11 +11,15 @@ import pytest
 from hypothesis import given, settings
 
 from core.api.endpoint import ApiError
+from core.compaction.full import Options
+from core.defaults import KEEP_TOKENS
 from core.errors import InputError
 from core.model import Block, block_text
 from core.service.ask import MODEL, AskOptions, AskResult, Voice, ask
+from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened
+from core.summarizers.base import DEFAULT_BUDGET_CHARS
 from core.testing import Transcript
 from core.transcript.projects import session_file
 from tests.sessions import transcripts
@@ -27,7 +31,9 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def asked(path: Path, fake: Fake, question: str = "What was fixed?", **fields: Any) -> AskResult:
     heard: list[str] = fields.pop("heard", [])
     voice = Voice(fake, lambda: NOW, lambda: 0.0, on_text=heard.append)
-    return ask(session_file(path), question, Target(path.parent / "locks"), AskOptions(**fields), voice)
+    keep_tokens, machine = fields.pop("keep_tokens", KEEP_TOKENS), fields.pop("machine", None)
+    choices = Choices(Options(keep_tokens, DEFAULT_BUDGET_CHARS), Target(path.parent / "locks"))
+    return ask(session_file(path), question, choices, voice, AskOptions(**fields), machine)
 
 
 def story() -> Transcript:
