@@ -6,11 +6,13 @@ import os
 import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from shutil import copyfileobj
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -78,6 +80,24 @@ def pick_option(function: F) -> F:
     """Add `--pick`: the parameter `pick`."""
     shown = "Which conversation of a file that holds several: its id, title or number."
     return click.option("--pick", default="", metavar="NAME", help=shown)(function)
+
+
+def target_options(function: F) -> F:
+    """Add `--out`, `--in-place` and `--dry-run`: the parameter `target`."""
+
+    @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for what is new.")
+    @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
+    @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+    @wraps(function)
+    def with_target(*args: Any, out_dir: Path | None, in_place: bool, dry_run: bool, **given: Any) -> Any:
+        from core.service.operation import Target
+
+        if in_place and out_dir:
+            raise click.UsageError("--in-place and --out exclude each other", click.get_current_context())
+        target = Target(lock_dir(), out_dir, in_place, dry_run, clock=time.time)
+        return function(*args, target=target, **given)
+
+    return cast("F", with_target)
 
 
 def settings(**overrides: JSON) -> Settings:
@@ -179,6 +199,11 @@ def launch() -> Launch:
     from core.hosts.base import Launch
 
     return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"))
+
+
+def lock_dir() -> Path:
+    """The folder for locks on transcripts."""
+    return state_dir() / "locks"
 
 
 def state_dir() -> Path:

@@ -13,11 +13,11 @@ import click
 
 from cli import options, resources, ui
 from cli.batched import batched
-from cli.errors import describe
+from cli.errors import report_one
 from cli.resources import Writer
 from cli.written import show_ways
 from core.context.tokens.window import Measuring
-from core.model import JSON
+from core.report.words import saved
 from core.service.automatic import Guards
 from core.service.chosen import choices_of
 from core.service.compact import WAYS, CompactResult, compact
@@ -54,13 +54,11 @@ from core.transcript.projects import SessionFile
 @click.option(
     "--batch", is_flag=True, help="Ask for all summaries in one batch, at half the price; waits up to an hour."
 )
-@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new files.")
-@click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
+@options.target_options
 @click.option("--if-over", "if_over_tokens", type=options.TokenCount(), help="Only contexts larger than this.")
 @click.option("--idle", "idle_s", type=options.Span(), help="Only sessions not written to for this long (50m, 3h, 2d).")
 @click.option("--markdown", is_flag=True, help="Of other clients' transcripts: Markdown instead of Messages JSON.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, help="How many at a time.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
 @options.pick_option
 @options.json_lines_option
 @click.pass_context
@@ -78,13 +76,11 @@ def command(
     model: str,
     no_fallback: bool,
     batch: bool,
-    out_dir: Path | None,
-    in_place: bool,
+    target: Target,
     if_over_tokens: int | None,
     idle_s: float | None,
     markdown: bool,
     jobs: int,
-    dry_run: bool,
     pick: str,
     as_json: bool,
 ) -> int:
@@ -93,24 +89,22 @@ def command(
     The result is a new session beside the old one, which stays as it is.  Everything taken out is stored beside
     the new session; foldmark search and foldmark output find it, foldmark undo takes the compaction back.
     """
-    if in_place and out_dir:
-        raise click.UsageError("--in-place and --out exclude each other", ctx)
     how = how or ("partial" if up_to or since else "auto")
     if (how == "partial") != bool(up_to) ^ bool(since) or (up_to and since):
         raise click.UsageError("partial takes one of --up-to and --from, and no other way takes any", ctx)
     if how == "micro" and not (keep_tokens is None and not (summarizer or instructions or model or batch)):
         raise click.UsageError("micro writes no summary: --keep, --instructions and --summarizer are for full", ctx)
-    if batch and (dry_run or jobs > 1 or summarizer not in (None, "anthropic")):
+    if batch and (target.dry_run or jobs > 1 or summarizer not in (None, "anthropic")):
         raise click.UsageError("--batch is for the summariser anthropic, without --jobs and --dry-run", ctx)
     if how == "partial" and keep_tokens is not None:
         raise click.UsageError("--keep is not for partial: what stays is named by --up-to or --from", ctx)
     if how not in ("auto", "micro") and force:
         raise click.UsageError("--force is for --how micro", ctx)
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
-    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, markdown, clock=time.time)
+    target = replace(target, markdown=markdown)
     idle_since = None if idle_s is None else time.time() - idle_s
     guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
-    beside = not (out_dir or dry_run)
+    beside = not (target.out_dir or target.dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(Measuring.of(settings), datetime.now(UTC), force)
     usual = choices_of(settings, Path.home(), target, known)
@@ -123,9 +117,9 @@ def command(
     )
     # A dry run asks no model: it would cost what the run costs.
     writer = Writer(
-        resources.access(settings, model), "extractive" if dry_run else settings.summarizer, not no_fallback
+        resources.access(settings, model), "extractive" if target.dry_run else settings.summarizer, not no_fallback
     )
-    work = [_Job(file, writer, choices) for file in files]
+    work = [_OneFile(file, writer, choices) for file in files]
     outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
     failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
@@ -133,9 +127,11 @@ def command(
             step(job.file.path.name)
             failed += isinstance(outcome, Exception)
             if isinstance(outcome, Exception):
-                _show_error(job, outcome, as_json, len(work) > 1)
+                if len(work) == 1:
+                    raise outcome
+                report_one(job.file.path, outcome, as_json)
             elif as_json:
-                ui.print_json(outcome.model_dump(mode="json"), one_line=len(work) > 1)
+                ui.emit(outcome, one_line=len(work) > 1)
             else:
                 _show(outcome, len(work) > 1, settings.claude_dir)
                 done.append(outcome)
@@ -145,7 +141,7 @@ def command(
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class _OneFile:
     """One transcript to compact, in this process or another."""
 
     file: SessionFile
@@ -159,24 +155,13 @@ class _Job:
             return error
 
 
-def _outcomes(work: list[_Job], jobs: int) -> Iterator[tuple[_Job, CompactResult | Exception]]:
+def _outcomes(work: list[_OneFile], jobs: int) -> Iterator[tuple[_OneFile, CompactResult | Exception]]:
     if jobs == 1 or len(work) == 1:
         for job in work:
             yield job, job()
         return
     with ProcessPoolExecutor(min(jobs, len(work))) as pool:
-        yield from zip(work, pool.map(_Job.__call__, work), strict=True)
-
-
-def _show_error(job: _Job, error: Exception, as_json: bool, many: bool) -> None:
-    if not many:
-        raise error
-    kind, message, hint, _ = describe(error)
-    if as_json:
-        shown: JSON = {"kind": kind, "message": message, "hint": hint}
-        ui.print_json({"source": str(job.file.path), "error": shown}, one_line=True)
-    else:
-        ui.echo(f"{job.file.path.name}: error: {ui.plain(message)}", err=True)
+        yield from zip(work, pool.map(_OneFile.__call__, work), strict=True)
 
 
 def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
@@ -198,7 +183,7 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
             what = f"{kept}, the notes stand for {went}, which are stored"
         case _:
             what = f"{kept}, {went} summarised and stored"
-    ui.echo(f"\n{_saved(result.tokens_before, result.tokens_after)}; {what}")
+    ui.echo(f"\n{saved(result.tokens_before, result.tokens_after)}; {what}")
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")
     if result.restored:
@@ -214,10 +199,10 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
 def _in_short(result: CompactResult) -> str:
     if result.how == "none":
         return f"left alone: {result.reason}"
-    saved = _saved(result.tokens_before, result.tokens_after)
+    tokens = saved(result.tokens_before, result.tokens_after)
     if result.changed:
-        return f"{saved}, written: {result.output}"
-    return f"{saved}, {_not_done(result)}"
+        return f"{tokens}, written: {result.output}"
+    return f"{tokens}, {_not_done(result)}"
 
 
 def _not_done(result: CompactResult) -> str:
@@ -227,14 +212,10 @@ def _not_done(result: CompactResult) -> str:
     return f"nothing written: {result.reason}: {result.output}"
 
 
-def _saved(before: int, after: int) -> str:
-    return f"{ui.tokens(before)} → {ui.tokens(after)} tokens ({1 - after / max(1, before):.0%} saved)"
-
-
 def _show_total(done: list[CompactResult], failed: int) -> None:
     """Sum up many sessions, and say how to go on with one of them."""
-    saved = _saved(sum(r.tokens_before for r in done), sum(r.tokens_after for r in done))
+    tokens = saved(sum(r.tokens_before for r in done), sum(r.tokens_after for r in done))
     alone = sum(r.how == "none" for r in done)
-    ui.echo(f"{len(done) + failed} sessions: {saved}; {alone} left alone, {failed} failed")
+    ui.echo(f"{len(done) + failed} sessions: {tokens}; {alone} left alone, {failed} failed")
     if any(r.changed and r.source.format == CLAUDE_CODE for r in done):
         ui.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")

@@ -6,28 +6,9 @@ import click
 
 from cli import options, ui
 from core.context.tokens.window import Measuring
+from core.report.words import KINDS, STATES
 from core.service.context import ContextReport, LargePart, context_report
 from core.service.session import opened
-
-_LABELS = {
-    "system": "system prompt, tools, memory files",
-    "prompt": "prompts",
-    "results": "tool results",
-    "tool_use": "tool calls",
-    "text": "answers",
-    "response": "answer",
-    "thinking": "thinking",
-    "summary": "summary",
-    "meta": "notes of the client",
-    "command": "local commands",
-    "attachment": "attachments",
-}
-_STATES = {
-    "ok": "there is room",
-    "warning": "near the threshold of automatic compaction",
-    "compact": "automatic compaction is due",
-    "blocked": "full: no room but for a compaction",
-}
 
 
 @click.command()
@@ -43,7 +24,7 @@ def command(ctx: click.Context, session: str, pick: str, window_tokens: int | No
     with opened(file, measuring=Measuring.of(settings)) as found:
         report = context_report(found)
     if as_json:
-        ui.print_json(report.model_dump(mode="json"))
+        ui.emit(report)
         return
     print_window(report)
     if report.messages:
@@ -60,13 +41,13 @@ def print_window(report: ContextReport) -> None:
     if not report.messages:
         ui.echo("the session holds no messages")
         return
-    parts = [(_LABELS.get(kind, kind), count) for kind, count in report.by_kind.items()]
+    parts = [(KINDS.get(kind, kind), count) for kind, count in report.by_kind.items()]
     click.echo(ui.context_bar(parts, window.size, window.auto_threshold))
     share = tokens.total / max(1, window.size)
     assumed = ", a window assumed for an unknown model: --window sets it" if window.assumed else ""
     of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%})"
     ui.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
-    ui.echo(f"{_STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+    ui.echo(f"{STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
     for warning in report.warnings:
         ui.echo(f"warning: {warning}")
 
@@ -87,7 +68,7 @@ def _print_parts(report: ContextReport) -> None:
 def _what(part: LargePart) -> str:
     """Say what a part is: a call and its result are two."""
     if not part.tool:
-        return _LABELS.get(part.kind, part.kind)
+        return KINDS.get(part.kind, part.kind)
     return f"{part.tool} {'result' if part.kind == 'results' else 'call'}"
 
 

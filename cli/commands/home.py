@@ -33,7 +33,7 @@ def show(as_json: bool) -> None:
         found, where = list_sessions(settings.claude_dir, None, SHOWN), "of all folders"
     newest = _newest(found.sessions, settings)
     if as_json:
-        ui.print_json(Home(**dict(found), newest=newest).model_dump(mode="json"))
+        ui.emit(Home(**dict(found), newest=newest))
         return
     if not found.sessions:
         ui.echo(f"No sessions in {settings.claude_dir}.")

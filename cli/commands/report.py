@@ -55,7 +55,7 @@ def command(ctx: click.Context, before: str, after: str | None, html: Path | Non
 
         write_new(html, [render(found).encode("utf-8", "replace")])  # never over a file: it may be a transcript
     if as_json:
-        ui.print_json(found.model_dump(mode="json"))
+        ui.emit(found)
         return
     _print(found)
     if html:

@@ -64,7 +64,7 @@ def command(
     with opened(file, whole=True, measuring=Measuring.of(settings)) as found, ui.progress("replaying", steps) as step:
         report = simulate(found, chosen, step)
     if as_json:
-        ui.print_json(report.model_dump(mode="json"))
+        ui.emit(report)
         return
     if report.session.title:
         ui.echo(ui.title(report.session.title))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,9 +22,7 @@ from core.stages.verdict import when_it_pays
 @click.argument("from_id", metavar="[FROM", required=False)
 @click.argument("to_id", metavar="TO]", required=False)
 @click.option("--suggest", is_flag=True, help="Say which ranges may go; write nothing.")
-@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
-@click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and whether it pays; write nothing.")
+@options.target_options
 @options.pick_option
 @options.json_option
 @click.pass_context
@@ -35,9 +32,7 @@ def command(
     from_id: str | None,
     to_id: str | None,
     suggest: bool,
-    out_dir: Path | None,
-    in_place: bool,
-    dry_run: bool,
+    target: Target,
     pick: str,
     as_json: bool,
 ) -> None:
@@ -47,16 +42,13 @@ def command(
     wrote yourself stays, unless you name it.  The result is a new session; what was taken out is stored beside it:
     foldmark output shows it, foldmark undo takes the snip back.
     """
-    if in_place and out_dir:
-        raise click.UsageError("--in-place and --out exclude each other", ctx)
     if suggest == bool(from_id) or bool(from_id) != bool(to_id):
         raise click.UsageError("give both FROM and TO, or --suggest", ctx)
-    if suggest and (out_dir or in_place or dry_run):
+    if suggest and (target.out_dir or target.in_place or target.dry_run):
         raise click.UsageError("--suggest writes nothing: leave out --out, --in-place and --dry-run", ctx)
     settings = options.settings()
-    beside = not (suggest or out_dir or dry_run)
+    beside = not (suggest or target.out_dir or target.dry_run)
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
-    target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, clock=time.time)
     known = StageSettings(Measuring.of(settings), datetime.now(UTC))
     if from_id and to_id:
         _show(snip(file, from_id, to_id, target, known), as_json, settings.claude_dir)
@@ -67,7 +59,7 @@ def command(
 
 def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
         return
     before, after = result.tokens_before, result.tokens_after
     count = ui.count(result.count, "message")
@@ -83,7 +75,7 @@ def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
 
 def _show_proposals(found: SnipProposals, as_json: bool) -> None:
     if as_json:
-        ui.print_json(found.model_dump(mode="json"))
+        ui.emit(found)
         return
     if not found.proposals:
         ui.echo(f"nothing to propose: {found.reason}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,9 +23,7 @@ from core.stages.media import MediaSettings, Pick
 @click.option("--bad", "choice", flag_value="unreadable", help="All that are no image or document that the API takes.")
 @click.option("--old", "choice", flag_value="old", help="All but those of the last turn.")
 @click.option("--all", "choice", flag_value="all", help="All.")
-@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
-@click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
+@options.target_options
 @options.pick_option
 @options.json_option
 @click.pass_context
@@ -35,9 +32,7 @@ def command(
     session: str,
     ids: tuple[str, ...],
     choice: Pick | None,
-    out_dir: Path | None,
-    in_place: bool,
-    dry_run: bool,
+    target: Target,
     pick: str,
     as_json: bool,
 ) -> None:
@@ -50,22 +45,19 @@ def command(
     chosen = MediaSettings(choice) if choice else MediaSettings("named", ids) if ids else None
     if choice and ids:
         raise click.UsageError("give ids, or one of --bad, --old and --all", ctx)
-    if in_place and out_dir:
-        raise click.UsageError("--in-place and --out exclude each other", ctx)
-    if not chosen and (out_dir or in_place or dry_run):
+    if not chosen and (target.out_dir or target.in_place or target.dry_run):
         raise click.UsageError("say which: ids, --bad, --old or --all", ctx)
     settings = options.settings()
-    beside = chosen is not None and not (out_dir or dry_run)
+    beside = chosen is not None and not (target.out_dir or target.dry_run)
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     if chosen:
-        target = Target(options.state_dir() / "locks", out_dir, in_place, dry_run, clock=time.time)
         known = StageSettings(Measuring.of(settings), datetime.now(UTC))
         _show(strip(file, chosen, target, known), as_json, settings.claude_dir)
         return
     with opened(file) as found:
         listed = media_of(found)
     if as_json:
-        ui.print_json(listed.model_dump(mode="json"))
+        ui.emit(listed)
     elif listed.media:
         _print(listed.media)
     else:
@@ -74,7 +66,7 @@ def command(
 
 def _show(result: StripResult, as_json: bool, claude_dir: Path) -> None:
     if as_json:
-        ui.print_json(result.model_dump(mode="json"))
+        ui.emit(result)
         return
     if result.media:
         _print(result.media)

@@ -22,7 +22,7 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
         raise click.UsageError("what comes from standard input is a copy: name the session", ctx)
     settings = options.settings()
     file = options.find(ctx, session, settings.claude_dir)
-    result = undo(file, settings.claude_dir, options.state_dir() / "locks")
+    result = undo(file, settings.claude_dir, options.lock_dir())
     if as_json:
         ui.emit(result)
     elif result.removed:
