@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from core.facts.names import strings_in
-from core.facts.scan import Call, Conversation, scan
+from core.facts.scan import Call, Talk, scan
 from core.facts.text import squeezed
 from core.model import Message, block_text
 from core.summarizers.base import SummaryRequest
@@ -40,7 +40,7 @@ class Source:
     on_disk: Callable[[str], bool] = nowhere
 
     @cached_property
-    def talk(self) -> Conversation:
+    def talk(self) -> Talk:
         """All of it in one pass; places below `len(request.messages)` go."""
         return scan((*self.request.messages, *self.kept))
 

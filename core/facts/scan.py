@@ -55,7 +55,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Conversation:
+class Talk:
     """What the sections are made of, each in order of time."""
 
     requests: list[Said] = field(default_factory=list)
@@ -71,9 +71,9 @@ class Conversation:
         return max(0, at) / max(1, self.messages)
 
 
-def scan(messages: Sequence[Message]) -> Conversation:
+def scan(messages: Sequence[Message]) -> Talk:
     """The conversation of some messages.  What a client made (meta, commands, attachments) is no text of a person."""
-    talk = Conversation(messages=len(messages))
+    talk = Talk(messages=len(messages))
     open_calls: dict[str, Call] = {}
     for at, message in enumerate(messages):
         if message.kind == "summary":
@@ -85,7 +85,7 @@ def scan(messages: Sequence[Message]) -> Conversation:
     return talk
 
 
-def _response(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:
+def _response(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]) -> None:
     place = talk.recency(at)
     talk.last_response = at
     text = capped(_text(message))
@@ -103,7 +103,7 @@ def _response(talk: Conversation, message: Message, at: int, open_calls: dict[st
             talk.names.add_path(call.path, place, call.changes)
 
 
-def _user(talk: Conversation, message: Message, at: int, open_calls: dict[str, Call]) -> None:
+def _user(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]) -> None:
     place = talk.recency(at)
     text = cut(typed(_text(message)), SCAN_CHARS, tail=SCAN_CHARS // 4)
     if text:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 
 from core.facts.cues import DEFERRED
 from core.facts.outcomes import failures, working
-from core.facts.scan import Conversation, scan
+from core.facts.scan import Talk, scan
 from core.facts.statements import units
 from core.facts.tasks import last_plan, open_todos, todo_states
 from core.facts.text import cut, one_line, unquoted
@@ -54,13 +54,13 @@ def by_rule(part: Part, sections: Collection[SectionKey] = _ALL) -> list[Operati
     return [operation for key, rule in _RULES.items() if key in sections for operation in rule(part, talk)]
 
 
-def _title(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _title(part: Part, talk: Talk) -> Iterator[Operation]:
     text = part.title or next((said.text for said in talk.requests), "")
     if text.strip() and not part.notes.of("title"):
         yield Add("title", cut(one_line(text), _TITLE_CHARS))
 
 
-def _goal(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _goal(part: Part, talk: Talk) -> Iterator[Operation]:
     """The first request, and the latest one."""
     of_status = {entry.status: entry for entry in part.notes.of("goal")}
     said = [(unquoted(found.text), "") for found in _told(part, talk, "request")[:1]]
@@ -79,7 +79,7 @@ def _request(text: str) -> str:
     return cut(text, _REQUEST_CHARS, tail=_REQUEST_CHARS // 4)
 
 
-def _constraints(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _constraints(part: Part, talk: Talk) -> Iterator[Operation]:
     """What the person wants to hold from now on; what a later wish replaces goes."""
     old = part.notes.of("constraints")
     yield from (Add("constraints", found.text) for found in _told(part, talk, "rules"))
@@ -94,7 +94,7 @@ def _constraints(part: Part, talk: Conversation) -> Iterator[Operation]:
             yield Add("constraints", unit, "", (_uuid(part, at),))
 
 
-def _tasks(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _tasks(part: Part, talk: Talk) -> Iterator[Operation]:
     """The list of tasks as the session keeps it, the plan, and what the person wants later."""
     yield from (Add("tasks", found.text, OPEN) for found in _told(part, talk, "tasks"))
     for said in talk.requests:
@@ -130,7 +130,7 @@ def _todos(part: Part) -> Iterator[Operation]:
             yield Replace(entry.id, entry.text, UNLISTED)
 
 
-def _state(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _state(part: Part, talk: Talk) -> Iterator[Operation]:
     """Where the work stands: what stood there before goes, but for what is not from here."""
     found = work(talk, (), _ANSWER_CHARS)
     found += [Found(f.text, f.rank, f.at, tag="next") for f in next_step(talk, tasks(talk, ()), ())] if found else []
@@ -143,7 +143,7 @@ def _state(part: Part, talk: Conversation) -> Iterator[Operation]:
     yield from (Obsolete(entry.id) for entry in old[len(found) :] if found)
 
 
-def _decisions(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _decisions(part: Part, talk: Talk) -> Iterator[Operation]:
     """The sentences of the model that say what was decided and found out, the best of them."""
     yield from (Add("decisions", found.text) for found in _told(part, talk, "findings")[-2 * _DECISIONS :])
     best = sorted(findings(talk, (), frozenset()), key=lambda found: -found.rank)[:_DECISIONS]
@@ -151,7 +151,7 @@ def _decisions(part: Part, talk: Conversation) -> Iterator[Operation]:
         yield Add("decisions", found.text, "", (_uuid(part, found.at),))
 
 
-def _errors(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _errors(part: Part, talk: Talk) -> Iterator[Operation]:
     """What failed, and what mended it; the same failure again stands where it stood."""
     yield from (Add("errors", found.text) for found in _told(part, talk, "errors"))
     known = {entry.text.partition(_FAILED)[0]: entry for entry in part.notes.of("errors")}
@@ -171,14 +171,14 @@ def _errors(part: Part, talk: Conversation) -> Iterator[Operation]:
             yield Add("errors", text, RESOLVED, (*sources, _uuid(part, failure.mended.at)))
 
 
-def _files(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _files(part: Part, talk: Talk) -> Iterator[Operation]:
     known = {_path(entry.text): entry for entry in part.notes.of("files")}
     earlier = [Found(entry.text, at=at) for at, entry in enumerate(known.values(), -len(known))]
     for found in files(talk, [*_told(part, talk, "files"), *earlier]):
         yield from _kept(part, "files", known.get(_path(found.text)), found, _deed(found.text))
 
 
-def _commands(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _commands(part: Part, talk: Talk) -> Iterator[Operation]:
     known = {_command(entry.text): entry for entry in part.notes.of("commands")}
     for found in [found for found in commands(talk, ()) if found.at >= 0][-_NEWEST:]:
         yield from _kept(part, "commands", known.get(_command(found.text)), found, "")
@@ -193,7 +193,7 @@ def _kept(part: Part, key: SectionKey, entry: Item | None, found: Found, status:
         yield Replace(entry.id, found.text, status, sources)
 
 
-def _names(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _names(part: Part, talk: Talk) -> Iterator[Operation]:
     """An index of the names that stand nowhere else: of this part, and of the index so far."""
     recall_names(talk.names, (found.text for found in _told(part, talk, "names")))
     recall_names(talk.names, (f"{entry.status}: {entry.text}" for entry in part.notes.of("names")))
@@ -205,7 +205,7 @@ def _names(part: Part, talk: Conversation) -> Iterator[Operation]:
         yield from _one(part.notes, "names", kind, names, "")
 
 
-def _log(part: Part, talk: Conversation) -> Iterator[Operation]:
+def _log(part: Part, talk: Talk) -> Iterator[Operation]:
     """One line: when, how much, what was asked."""
     last = part.view[-1]
     when = last.timestamp[:16].replace("T", " ")
@@ -222,7 +222,7 @@ def _one(notes: Notes, key: SectionKey, status: str, text: str, source: str) -> 
         yield Replace(old.id, text, status, _sources(source))
 
 
-def _told(part: Part, talk: Conversation, key: str) -> list[Found]:
+def _told(part: Part, talk: Talk, key: str) -> list[Found]:
     """What an earlier summary says, while there are no notes: then it is all that is known of the time before."""
     return read_back(talk.summaries).of(key) if not part.notes.update else []
 
@@ -250,7 +250,7 @@ def _deed(text: str) -> str:
     return next((deed for deed in ("deleted", "edited", "created") if deed in done), "read")
 
 
-_RULES: dict[SectionKey, Callable[[Part, Conversation], Iterable[Operation]]] = {
+_RULES: dict[SectionKey, Callable[[Part, Talk], Iterable[Operation]]] = {
     "title": _title,
     "goal": _goal,
     "constraints": _constraints,

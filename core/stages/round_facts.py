@@ -11,7 +11,7 @@ import msgspec
 
 from core.facts.names import names_in
 from core.facts.outcomes import exit_code, normal
-from core.facts.scan import Call, Conversation, scan
+from core.facts.scan import Call, Talk, scan
 from core.model import JSON, Block, Message, call_id, string, tool_results, tool_uses
 from core.stages.base import Scene
 from core.stages.results import tool_results_of
@@ -115,7 +115,7 @@ def facts_of(
 
 
 def _deeds(
-    scene: Scene, at: int, talk: Conversation, messages: Sequence[Message], results: dict[str, Block]
+    scene: Scene, at: int, talk: Talk, messages: Sequence[Message], results: dict[str, Block]
 ) -> Iterator[_Deed]:
     blocks = [b for m in messages if m.role == "assistant" for b in tool_uses(m)]
     for call, block in zip(talk.calls, blocks, strict=True):
@@ -124,7 +124,7 @@ def _deeds(
         yield _Deed(at, call, ident, scene.block_tokens([result]) if result else 0, scene.block_tokens([block]))
 
 
-def _names(talk: Conversation) -> tuple[str, ...]:
+def _names(talk: Talk) -> tuple[str, ...]:
     """The names but those of the arguments of its calls: every call of that tool has them."""
     arguments = {key for call in talk.calls for key in call.input}
     return tuple(name for name in talk.names.uses if name not in arguments)

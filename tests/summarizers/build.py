@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.facts.scan import Conversation, scan
+from core.facts.scan import Talk, scan
 from core.model import JSON, Block, Kind, Message
 from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest
 from core.summarizers.extractive import Extractive
@@ -34,7 +34,7 @@ def done(name: str, text: str = "ok", failed: bool = False, **fields: JSON) -> l
     return [answer("", call("c", name, **fields)), result("c", text, failed)]
 
 
-def talk(*messages: Message) -> Conversation:
+def talk(*messages: Message) -> Talk:
     """What the sections are made of."""
     return scan(messages)
 

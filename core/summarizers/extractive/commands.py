@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.facts.outcomes import Failure, error_line, exit_code, failures, normal, outcome, working
-from core.facts.scan import Call, Conversation
+from core.facts.scan import Call, Talk
 from core.facts.text import code, cut
 from core.summarizers.extractive.items import Item
 
@@ -18,7 +18,7 @@ COMMAND_CHARS = 120
 ERROR_CHARS = 240
 
 
-def commands(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
+def commands(talk: Talk, earlier: Sequence[Item]) -> list[Item]:
     """The latest outcome of each command, failures first when room is short."""
     found: dict[str, Item] = {item.text.partition("` -> ")[0]: item for item in earlier}
     for call in talk.calls:
@@ -31,7 +31,7 @@ def commands(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
     return list(found.values())
 
 
-def errors(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
+def errors(talk: Talk, earlier: Sequence[Item]) -> list[Item]:
     """Each failed call with its error line and what came before it worked, if it did; an open one counts most."""
     worked = {failed_head(call) for call in working(talk.calls)}
     out = [_mended(item, worked) for item in earlier]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.facts.changes import definitions, touched
-from core.facts.scan import Conversation
+from core.facts.scan import Talk
 from core.facts.text import code
 from core.summarizers.extractive.items import MUST, Item
 
@@ -37,7 +37,7 @@ class _File:
         return Item(f"{code(self.path)}: {done}{names}", recency + (MUST - 6 if self.changed else 0.0), self.at)
 
 
-def files(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
+def files(talk: Talk, earlier: Sequence[Item]) -> list[Item]:
     """A bullet per file: changed ones before those only read, the last touched first when room is short."""
     found: dict[str, _File] = {}
     for item in earlier:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from core.facts.cues import finding_score, identifiers, keys
-from core.facts.scan import Conversation
+from core.facts.scan import Talk
 from core.facts.text import capped, cut, one_line, sentences
 from core.summarizers.extractive.items import Item, without_repeats
 
@@ -21,7 +21,7 @@ _CONCEPTS = 10
 _CONCEPTS_CHARS = 150
 
 
-def findings(talk: Conversation, earlier: Sequence[Item], focus: frozenset[str]) -> list[Item]:
+def findings(talk: Talk, earlier: Sequence[Item], focus: frozenset[str]) -> list[Item]:
     """Sentences worth keeping, in order of time; `focus` holds the stems that the caller's instructions ask about."""
     out = [Item(i.text, finding_score(i.text) + _focus(i.text, focus), i.at, i.id, i.tag) for i in earlier]
     for said in talk.prose:
@@ -47,7 +47,7 @@ def _focus(sentence: str, focus: frozenset[str]) -> float:
     return min(3.0, 1.5 * len(keys(sentence) & focus)) if focus else 0.0
 
 
-def concepts(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
+def concepts(talk: Talk, earlier: Sequence[Item]) -> list[Item]:
     """The terms that the prose uses most: one bullet."""
     count: Counter[str] = Counter()
     for n, term in enumerate(t for item in earlier for t in item.text.split(", ")):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.facts.cues import DEFERRED, keys
-from core.facts.scan import Conversation, Said
+from core.facts.scan import Said, Talk
 from core.facts.statements import statement_score, statements
 from core.facts.text import cut, one_line, quoted, unmarked, unquoted
 from core.facts.updates import replaced
@@ -29,7 +29,7 @@ class Requests:
 
 
 def requests(
-    talk: Conversation,
+    talk: Talk,
     asked: Sequence[Item],
     rules: Sequence[Item],
     messages: Sequence[Item],
@@ -79,7 +79,7 @@ def _first_and_last(said: Sequence[Said], first_chars: int, last_chars: int) -> 
     return out
 
 
-def _between(said: Sequence[Said], talk: Conversation, covered: set[str], often: set[int]) -> list[Item]:
+def _between(said: Sequence[Said], talk: Talk, covered: set[str], often: set[int]) -> list[Item]:
     """All messages but the first and the last; without those that are rules as a whole, which are listed as such."""
     out: list[Item] = []
     for s in said[1:-1]:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from core.facts.cues import says_next
 from core.facts.outcomes import outcome
-from core.facts.scan import Call, Conversation
+from core.facts.scan import Call, Talk
 from core.facts.tasks import last_plan, open_todos, skills
 from core.facts.text import code, cut, one_line, quoted, sentences
 from core.summarizers.extractive.items import MUST, Item, ranked
 
 
-def tasks(talk: Conversation, earlier: Sequence[Item]) -> list[Item]:
+def tasks(talk: Talk, earlier: Sequence[Item]) -> list[Item]:
     """Open todos, plan and skills; a later list replaces an earlier summary's."""
     todos = open_todos(talk.calls)
     if todos is None:
@@ -39,7 +39,7 @@ def _skills(calls: Sequence[Call]) -> list[Item]:
     return [Item(code(cut(name, 80)), MUST - 3, call.at, call.id, "skill in use") for name, call in used]
 
 
-def work(talk: Conversation, earlier: Sequence[Item], answer_chars: int) -> list[Item]:
+def work(talk: Talk, earlier: Sequence[Item], answer_chars: int) -> list[Item]:
     """The last answer, calls without a result, the last command; an earlier summary's only if nothing came since."""
     if talk.last_response < 0:
         return ranked(earlier, MUST - 4)
@@ -73,7 +73,7 @@ def work(talk: Conversation, earlier: Sequence[Item], answer_chars: int) -> list
     return sorted(out, key=lambda i: i.at)
 
 
-def next_step(talk: Conversation, open_tasks: Sequence[Item], earlier: Sequence[Item]) -> list[Item]:
+def next_step(talk: Talk, open_tasks: Sequence[Item], earlier: Sequence[Item]) -> list[Item]:
     """What the newest messages say comes next."""
     if talk.requests and talk.requests[-1].at > talk.last_response:
         return [Item("Answer the last request; nothing has been done about it yet.", MUST - 4, talk.requests[-1].at)]

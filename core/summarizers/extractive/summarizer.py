@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from core.facts.cues import keys
 from core.facts.names import Names
-from core.facts.scan import Conversation, scan
+from core.facts.scan import Talk, scan
 from core.facts.text import SUMMARY_CHARS, cut, one_line
 from core.summarizers.base import Summary, SummaryRequest, growth_chars
 from core.summarizers.extractive.commands import commands, errors
@@ -49,7 +49,7 @@ class Extractive:
 class Draft:
     """All that a summary could hold, by section, before anything is left out for want of room."""
 
-    talk: Conversation
+    talk: Talk
     earlier: Earlier
     sections: Mapping[str, Sequence[Item]]
     budget_chars: int
@@ -67,7 +67,7 @@ def drafted(request: SummaryRequest) -> Draft:
     return Draft(talk, earlier, _sections(talk, earlier, request, budget), budget)
 
 
-def _sections(talk: Conversation, earlier: Earlier, request: SummaryRequest, budget: int) -> dict[str, Sequence[Item]]:
+def _sections(talk: Talk, earlier: Earlier, request: SummaryRequest, budget: int) -> dict[str, Sequence[Item]]:
     first_chars = max(int(budget * _FIRST_PART), 200)
     last_chars = max(int(budget * _LAST_PART), min(budget, _LAST_FLOOR))
     said = requests(talk, earlier.of("request"), earlier.of("rules"), earlier.of("messages"), first_chars, last_chars)
