@@ -14,8 +14,8 @@ from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.model import Message
 from core.report.data import Fidelity
 from core.service.automatic import NO_GUARDS, Guards
-from core.service.operation import Loss, StageReport, Target
-from core.service.session import Result, Session, SessionRef
+from core.service.operation import Loss, Outcome, Target
+from core.service.session import Session
 from core.service.spent import Spent
 from core.service.stages import NO_SETTINGS, StageSettings
 from core.stages.tool_budget import ToolBudgetSettings
@@ -25,34 +25,25 @@ How = Literal["auto", "memory", "full", "micro", "partial"]
 """The ways to compact; auto is the first of memory, full and micro that is of use."""
 
 
-class CompactResult(Result):
+Done = Literal["memory", "full", "partial", "micro", "none"]
+"""In which way it was done."""
+
+
+class CompactResult(Outcome):
     """One compaction, done, planned, or found to be needless (`changed` is false, `reason` says why)."""
 
-    source: SessionRef
-    output: str
-    """The file that was, or would be, written; the source where nothing is to be done."""
-    session_id: str
-    """What the client resumes."""
-    how: Literal["memory", "full", "partial", "micro", "none"]
+    how: Done
     """memory: by the notes of the session.  full: by a summary.  partial: by a summary of one part.  micro: by tool
     results that give way.  none: nothing is to be done, `reason` says why."""
-    summarizer: str
-    tokens_before: int
-    tokens_after: int
-    stages: list[StageReport]
-    loss: Loss
-    restored: list[str]
+    summarizer: str = ""
+    restored: tuple[str, ...] = ()
     """What the model gets again: files by their path, as they are on disk now; plan, skills and the like by name."""
-    verdicts: tuple[str, ...] = ()
-    """What rewriting the prompt cache costs and what sending less saves, in words."""
     remarks: tuple[str, ...] = ()
     """What a person should know: another summariser took over, a hook failed."""
     usage: Spent = Spent()
     """All zeros where no model was asked."""
     fidelity: Fidelity | None = None
     """Of the summary as it was written, before what was wrong or missing in it was mended."""
-    changed: bool
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +146,10 @@ class Job:
             output=str(session.path),
             session_id=session.file.id,
             how="none",
-            summarizer="",
             tokens_before=total,
             tokens_after=total,
             stages=[],
             loss=Loss(kept=len(session.messages), reachable=0, gone=0),
-            restored=[],
             changed=False,
             reason=reason,
         )

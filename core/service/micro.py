@@ -30,21 +30,7 @@ def micro(job: Job) -> CompactResult:
 def as_compaction(done: StageResult) -> CompactResult:
     """What stages did to tool results, as a compaction."""
     is_needed = done.changed or done.tokens_after < done.tokens_before
-    return CompactResult(
-        source=done.source,
-        output=done.output,
-        session_id=done.session_id,
-        how="micro" if is_needed else "none",
-        summarizer="",
-        tokens_before=done.tokens_before,
-        tokens_after=done.tokens_after,
-        stages=done.stages,
-        loss=done.loss,
-        restored=[],
-        verdicts=tuple(done.verdicts),
-        changed=done.changed,
-        reason=done.reason,
-    )
+    return CompactResult(**dict(done), how="micro" if is_needed else "none")
 
 
 def budget_of(run: StageRun, settings: ToolBudgetSettings | None) -> ToolBudget:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from core.errors import Changed, FoldmarkError, WrongFormat
 from core.model import Message
-from core.service.session import Result, Session
+from core.service.session import Result, Session, SessionRef
 from core.transcript.documents import record_of, write_document
 from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.live import FileState
@@ -60,6 +60,24 @@ class Loss(Result):
     kept: int
     reachable: int
     gone: int
+
+
+class Outcome(Result):
+    """What an operation did, would do, or found needless (`changed` is false, `reason` says why)."""
+
+    source: SessionRef
+    output: str
+    """The file that was, or would be, written; the source where nothing is to be done."""
+    session_id: str
+    """What the client resumes."""
+    tokens_before: int
+    tokens_after: int
+    stages: list[StageReport]
+    loss: Loss
+    verdicts: tuple[str, ...] = ()
+    """What rewriting the prompt cache costs and what sending less saves, in words."""
+    changed: bool
+    reason: str
 
 
 @dataclass(frozen=True)

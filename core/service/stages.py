@@ -17,8 +17,8 @@ from core.context.tokens.ledger import items_of, measure_like
 from core.context.tokens.window import AS_FOUND, Measuring
 from core.model import Message
 from core.service.decided import decided, take_along, with_contents_back
-from core.service.operation import Loss, Operation, StageReport, Target, attempted
-from core.service.session import Result, Session, SessionRef, opened
+from core.service.operation import Loss, Operation, Outcome, StageReport, Target, attempted
+from core.service.session import Session, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies, store_pages
 from core.transcript.materialize import Compacted, derived_id
@@ -27,21 +27,10 @@ from core.transcript.records import Record
 from core.transcript.store import Store
 
 
-class StageResult(Result):
+class StageResult(Outcome):
     """What stages did, would do, or found needless (`changed` is false, `reason` says why)."""
 
-    source: SessionRef
-    output: str
-    session_id: str
     op: str
-    tokens_before: int
-    tokens_after: int
-    stages: list[StageReport]
-    loss: Loss
-    verdicts: list[str]
-    """What each plan that deletes something costs and saves, in words."""
-    changed: bool
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +233,7 @@ class _Written:
             tokens_after=min(run.session.size.total_tokens, run.session.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
             loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
-            verdicts=[str(p.verdict) for p in self.plans if p.verdict and p.verdict.deleted_tokens],
+            verdicts=tuple(str(p.verdict) for p in self.plans if p.verdict and p.verdict.deleted_tokens),
             changed=True,
             reason="; ".join(p.reason for p in self.plans if p.reason),
         )

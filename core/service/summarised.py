@@ -13,7 +13,7 @@ from core.compaction.full import Plan, choose, plan, text_message
 from core.compaction.state import NO_STATE, State, state_of
 from core.context.rounds import cut_points, in_thinking_loop
 from core.report.fidelity import fidelity
-from core.service.job import CompactResult, Job
+from core.service.job import CompactResult, Done, Job
 from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
 from core.service.settled import Settled
 from core.service.spent import spent
@@ -68,7 +68,7 @@ class Task:
     """One compaction: of what, and where it goes."""
 
     job: Job
-    how: str
+    how: Done
 
     @cached_property
     def cut(self) -> Cut:
@@ -212,47 +212,38 @@ class Task:
 
     def result(self, planned: Plan, reason: str, remarks: tuple[str, ...] = ()) -> CompactResult:
         """What the plan comes to; `reason`: why it was not carried out."""
-        kept = len(planned.head) + len(planned.kept)
-        return self._result(
+        kept, gone = len(planned.head) + len(planned.kept), len(planned.gone)
+        return CompactResult(
+            source=self.job.session.ref,
+            output=str(self.operation.output),
+            session_id=self.operation.new_id,
+            how=self.how,
             summarizer=planned.summary.summarizer,
             tokens_before=planned.tokens_before,
             tokens_after=planned.tokens_after,
-            loss=Loss(kept=kept, reachable=len(planned.gone), gone=0),
+            stages=[StageReport(stage=self.how, tokens_freed=planned.tokens_before - planned.tokens_after)],
+            loss=Loss(kept=kept, reachable=gone, gone=0),
+            restored=tuple(r.path for r in planned.restored if r.has_content),
+            remarks=(*planned.remarks, *remarks),
+            usage=spent(planned.summary.usage),
+            fidelity=fidelity(planned.verification) if planned.verification else None,
+            changed=not reason,
             reason=reason,
-        ).model_copy(
-            update={
-                "restored": [r.path for r in planned.restored if r.has_content],
-                "remarks": (*planned.remarks, *remarks),
-                "usage": spent(planned.summary.usage),
-                "fidelity": fidelity(planned.verification) if planned.verification else None,
-            }
         )
 
     def written_before(self, record: Record) -> CompactResult:
         """What was written before; nobody is asked for a summary again."""
-        count = self.cut.end - self.cut.start
-        return self._result(
+        gone = self.cut.end - self.cut.start
+        return CompactResult(
+            source=self.job.session.ref,
+            output=str(self.operation.output),
+            session_id=self.operation.new_id,
+            how=self.how,
             summarizer=record.summarizer,
             tokens_before=record.tokens_before,
             tokens_after=record.tokens_after,
-            loss=Loss(kept=len(self.job.session.messages) - count, reachable=count, gone=0),
+            stages=[StageReport(stage=self.how, tokens_freed=record.tokens_before - record.tokens_after)],
+            loss=Loss(kept=len(self.job.session.messages) - gone, reachable=gone, gone=0),
+            changed=False,
             reason=WRITTEN_BEFORE,
-        )
-
-    def _result(self, summarizer: str, tokens_before: int, tokens_after: int, loss: Loss, reason: str) -> CompactResult:
-        return CompactResult.model_validate(
-            {
-                "source": self.job.session.ref,
-                "output": str(self.operation.output),
-                "session_id": self.operation.new_id,
-                "how": self.how,
-                "summarizer": summarizer,
-                "tokens_before": tokens_before,
-                "tokens_after": tokens_after,
-                "stages": [StageReport(stage=self.how, tokens_freed=tokens_before - tokens_after)],
-                "loss": loss,
-                "restored": [],
-                "changed": not reason,
-                "reason": reason,
-            }
         )

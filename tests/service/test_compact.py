@@ -292,7 +292,7 @@ def test_files_that_came_back_are_named(tmp_path: Path) -> None:
     made.use("Read", "then", file_path="gone.py").answer("Done.")
     result = compacted(made.write(tmp_path / f"{SESSION_ID}.jsonl"))
 
-    assert result.restored == ["a.py"]
+    assert result.restored == ("a.py",)
     shown = messages(result.output)
     assert [m.kind for m in shown] == ["summary", "meta", "meta"]
     assert "now" in str(shown[2].content)
