@@ -29,7 +29,7 @@ _BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "too
 _FIELDS = {"message": "text", "content": "text", "rendered": "attachment"}
 
 
-class Finding(Result):
+class Secret(Result):
     """One secret: `kind`, and where it is; `masked` shows what all of its kind begin with, and how long it is."""
 
     kind: str
@@ -49,7 +49,7 @@ class RedactResult(Result):
     there."""
 
     source: SessionRef
-    findings: list[Finding]
+    findings: list[Secret]
     output: str
     session_id: str
     changed: bool
@@ -111,7 +111,7 @@ class _Job:
 
     session: Session
     out_dir: Path | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Secret] = field(default_factory=list)
 
     @cached_property
     def operation(self) -> Operation:
@@ -136,7 +136,7 @@ class _Job:
         self.findings = [finding for found in copy.found for finding in _in_row(found)]
         for name, stored in self._stored():
             self.findings += [
-                _finding(hit, where="stored output", ident=ident, line=line, file=name)
+                _secret(hit, where="stored output", ident=ident, line=line, file=name)
                 for ident, line, hit in stored.hits
             ]
 
@@ -204,7 +204,7 @@ def _is_document(raw: bytes) -> bool:
         return False
 
 
-def _in_row(found: Found) -> Iterator[Finding]:
+def _in_row(found: Found) -> Iterator[Secret]:
     row = found.row or {}
     for place in found.places:
         name = str(place.path[0]) if place.path else "unreadable row"
@@ -213,7 +213,7 @@ def _in_row(found: Found) -> Iterator[Finding]:
         if block:
             where = _BLOCKS.get(str(block.get("type")), where)
             ident = str(block.get("tool_use_id") or block.get("id") or ident)
-        yield _finding(place.hit, where, ident, found.line)
+        yield _secret(place.hit, where, ident, found.line)
 
 
 def _block(row: dict[str, JSON], path: tuple[str | int, ...]) -> Block:
@@ -225,5 +225,5 @@ def _block(row: dict[str, JSON], path: tuple[str | int, ...]) -> Block:
     return block if isinstance(block, dict) else {}
 
 
-def _finding(hit: Hit, where: str, ident: str, line: int, file: str = "") -> Finding:
-    return Finding(kind=hit.kind, where=where, id=ident, line=line, file=file, masked=hit.masked)
+def _secret(hit: Hit, where: str, ident: str, line: int, file: str = "") -> Secret:
+    return Secret(kind=hit.kind, where=where, id=ident, line=line, file=file, masked=hit.masked)
