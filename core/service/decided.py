@@ -8,16 +8,7 @@ from dataclasses import replace
 import msgspec
 from msgspec.structs import replace as replace_fields
 
-from core.context.projection import (
-    Collapsed,
-    Committed,
-    Decision,
-    MediaReplaced,
-    Replaced,
-    Seen,
-    Snipped,
-    State,
-)
+from core.context.decisions import Collapsed, Committed, Decision, MediaReplaced, Replaced, Seen, Snipped, State
 from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, tool_results
 from core.service.session import Session

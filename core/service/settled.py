@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.compaction.full import Measure, Plan
-from core.context.projection import Decision, State, fold
+from core.context.decisions import Decision, State, fold
 from core.model import Message
 from core.service.decided import decided, still_about, take_along, with_contents_back
 from core.service.job import Job

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.context.projection import Decision, fold
+from core.context.decisions import Decision, fold
 from core.context.tokens.ledger import items_of, measure_like
 from core.context.tokens.window import AS_FOUND, Measuring
 from core.model import Message

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from core.context.projection import MediaReplaced
+from core.context.decisions import MediaReplaced
 from core.ids import one_of
 from core.model import Message
 from core.service.operation import Target

@@ -15,7 +15,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Protocol
 
-from core.context.projection import Decision, Projected, State, fold, project
+from core.context.decisions import Decision, State, fold
+from core.context.projection import Projected, project
 from core.context.rounds import in_thinking_loop
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.models import Model

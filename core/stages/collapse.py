@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from core.context.projection import Collapsed, Committed, Decision, Withdrawn
+from core.context.decisions import Collapsed, Committed, Decision, Withdrawn
 from core.context.rounds import tail_start
 from core.errors import InputError
 from core.model import Message, block_text, text_block

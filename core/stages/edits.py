@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from msgspec.structs import replace as replace_fields
 
-from core.context.projection import Collapsed, Committed, Decision, MediaReplaced, Replaced, Snipped
+from core.context.decisions import Collapsed, Committed, Decision, MediaReplaced, Replaced, Snipped
 from core.errors import FoldmarkError
 from core.model import Message, is_thinking
 from core.stages.base import Plan, Scene, Stored, applied

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal, TypeAlias
 
-from core.context.projection import MediaReplaced
+from core.context.decisions import MediaReplaced
 from core.model import Block, Message, call_id, is_media, text_block
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits

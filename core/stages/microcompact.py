@@ -12,7 +12,7 @@ from datetime import timedelta
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
-from core.context.projection import CacheEdited, Replaced
+from core.context.decisions import CacheEdited, Replaced
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.estimate import PRIOR
 from core.model import Block, Message, is_thinking

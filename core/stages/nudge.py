@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from core.context.projection import Nudged
+from core.context.decisions import Nudged
 from core.context.rounds import cut_points
 from core.context.short_ids import ShortIds
 from core.model import Message, tool_uses

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from core.context.projection import Replaced
+from core.context.decisions import Replaced
 from core.facts.names import strings_in
 from core.model import Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Plan, Scene, Stored

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
-from core.context.projection import Collapsed, Snipped
+from core.context.decisions import Collapsed, Snipped
 from core.facts.outcomes import exit_code, normal
 from core.facts.scan import Call, scan
 from core.facts.text import cut, one_line

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from core.context.projection import Snipped, Withdrawn
+from core.context.decisions import Snipped, Withdrawn
 from core.context.rounds import closed_points
 from core.context.short_ids import ShortIds
 from core.errors import IdNotFound, InputError

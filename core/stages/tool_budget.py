@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import MappingProxyType
 
 from core import defaults
-from core.context.projection import Replaced, Seen
+from core.context.decisions import Replaced, Seen
 from core.model import JSON, Block, is_media
 from core.redact.values import redact_json
 from core.stages.base import Plan, Scene, Stored

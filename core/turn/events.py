@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, cast
 
 import msgspec
 
-from core.context.projection import Decision
+from core.context.decisions import Decision
 from core.model import Block, Kind, Message, Role, Usage
 
 How: TypeAlias = Literal["memory", "full", "peel"]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from core.context.projection import Projected, State, project
+from core.context.decisions import State
+from core.context.projection import Projected, project
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.ledger import ContextSize, LedgerItem, measure, measure_like
 from core.context.tokens.models import Model

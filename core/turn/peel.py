@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from core.context.projection import Decision, Replaced
+from core.context.decisions import Decision, Replaced
 from core.context.rounds import closed_points, cut_points, tail_start
 from core.facts.text import cut
 from core.model import JSON, Message, block_text, call_id, text_block, tool_uses

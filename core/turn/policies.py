@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.context.projection import CacheEdited
+from core.context.decisions import CacheEdited
 from core.context.tokens.cost import CacheLife
 from core.stages.base import Plan, Scene
 from core.stages.collapse import Collapse

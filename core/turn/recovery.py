@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.api.endpoint import ApiError, FailureKind
-from core.context.projection import Committed, MediaReplaced, Replaced
+from core.context.decisions import Committed, MediaReplaced, Replaced
 from core.errors import CompactionError, StorageError
 from core.model import JSON
 from core.stages.base import Plan, Scene

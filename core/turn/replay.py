@@ -13,7 +13,8 @@ from datetime import datetime
 
 import msgspec
 
-from core.context.projection import Projected, State, project
+from core.context.decisions import State
+from core.context.projection import Projected, project
 from core.context.tokens.cost import CacheLife, request_cost
 from core.context.tokens.estimate import PRIOR, Calibration, Estimator
 from core.context.tokens.models import Model, Prices

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from core.context.decisions import CacheEdited, State
 from core.context.dialect import NEWEST, Dialect
-from core.context.projection import CacheEdited, State
 from core.context.tokens.cost import CacheLife
 from core.context.view import api_messages
 from core.errors import InputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace as replace_fields
 
-from core.context.projection import Collapsed, Snipped, State, fold
+from core.context.decisions import Collapsed, Snipped, State, fold
 from core.model import Message, Usage, call_id, tool_results, without_thinking
 from core.turn.autocompact import AutoState
 from core.turn.events import (
@@ -99,6 +99,8 @@ class Draft:
             case Decided(decisions=decisions):
                 self._decisions = fold(decisions, self._decisions)
                 self._quiet |= event.stage in _FREES and event.tokens_freed > 0
+                hidden = {u for d in _stands_in(self._decisions) for u in d.uuids}
+                self._attached = {uuid: data for uuid, data in self._attached.items() if uuid not in hidden}
             case Compacted():
                 self._compact(event)
             case Stripped(uuids=uuids):
@@ -185,14 +187,18 @@ def fold_events(events: Iterable[Event]) -> TurnState:
 def _laid_out(layout: Sequence[str | Row], messages: Sequence[Message], decisions: State) -> Iterable[Message]:
     """The messages of a layout; a snip or a span brings along all that it stands for."""
     by_uuid = {m.uuid: m for m in messages}
-    stands_in: tuple[Snipped | Collapsed, ...] = (*decisions.snips, *decisions.committed)
-    parts = {d.id: d.uuids for d in stands_in}
+    parts = {d.id: d.uuids for d in _stands_in(decisions)}
     for item in layout:
         if isinstance(item, Row):
             yield item.message()
             continue
         uuids = (item,) if item in by_uuid else parts.get(item, ())
         yield from (bare for u in uuids if u in by_uuid and (bare := without_thinking(by_uuid[u])).content)
+
+
+def _stands_in(decisions: State) -> tuple[Snipped | Collapsed, ...]:
+    """What hides messages and stands for them."""
+    return (*decisions.snips, *decisions.committed)
 
 
 def _left(state: State, messages: Sequence[Message], there: frozenset[str]) -> State:

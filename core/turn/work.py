@@ -13,7 +13,7 @@ from typing import cast
 from core.compaction.full import Context, Options, Plan, plan, text_message
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.restore import RestoreLimits
-from core.context.projection import State
+from core.context.decisions import State
 from core.context.short_ids import ShortIds, tag
 from core.context.tokens.estimate import PRIOR, Calibration
 from core.context.tokens.ledger import ContextSize, measure_like

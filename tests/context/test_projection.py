@@ -5,22 +5,21 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from core.context.projection import (
+from core.context.decisions import (
     CacheEdited,
     Collapsed,
     Committed,
     Decision,
     MediaReplaced,
     Nudged,
-    Projected,
     Replaced,
     Seen,
     Snipped,
     State,
     Withdrawn,
     fold,
-    project,
 )
+from core.context.projection import Projected, project
 from core.model import JSON, Block, Message
 from core.transcript.blob import media_blob
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.context.projection import Replaced
+from core.context.decisions import Replaced
 from core.model import JSON
 from core.service.stages import StageRun
 from core.stages.base import Plan

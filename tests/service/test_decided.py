@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.context.projection import CacheEdited, Decision, MediaReplaced, Replaced, Snipped, fold
+from core.context.decisions import CacheEdited, Decision, MediaReplaced, Replaced, Snipped, fold
 from core.errors import WriteFailed
 from core.model import Block, Message, block_text, tool_results
 from core.service.decided import decided, with_contents_back

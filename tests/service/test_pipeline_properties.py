@@ -15,7 +15,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from core.context.projection import Decision, Replaced, Seen, Snipped
+from core.context.decisions import Decision, Replaced, Seen, Snipped
 from core.context.tokens.window import Measuring
 from core.context.view import api_messages
 from core.model import JSON, Message, block_text, tool_results, tool_uses

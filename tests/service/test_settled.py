@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.context.projection import (
+from core.context.decisions import (
     CacheEdited,
     Collapsed,
     Committed,

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from core.context.projection import Collapsed, Committed, Decision, Replaced, Seen, Snipped, Withdrawn
+from core.context.decisions import Collapsed, Committed, Decision, Replaced, Seen, Snipped, Withdrawn
 from core.context.view import api_messages
 from core.errors import Changed, InputError, WriteFailed, WrongFormat
 from core.model import JSON, Block, Message

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from core.context.projection import Decision, fold
+from core.context.decisions import Decision, fold
 from core.context.tokens.models import lookup
 from core.context.view import api_messages
 from core.model import JSON, Block, Kind, Message, Role, tool_results, tool_uses

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.projection import Collapsed, Committed, Decision, Snipped, State, Withdrawn, fold
+from core.context.decisions import Collapsed, Committed, Decision, Snipped, State, Withdrawn, fold
 from core.errors import IdNotFound, InputError
 from core.model import Message, block_text
 from core.service.session import opened

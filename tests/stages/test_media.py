@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.context.projection import Decision, MediaReplaced
+from core.context.decisions import Decision, MediaReplaced
 from core.model import Block, is_media, tool_results
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.projection import CacheEdited, Decision, Replaced
+from core.context.decisions import CacheEdited, Decision, Replaced
 from core.context.tokens.models import lookup
 from core.model import JSON, Message, Usage
 from core.service.session import Session, opened

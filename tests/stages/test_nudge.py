@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from core.context.projection import Decision, Nudged, Snipped, fold
+from core.context.decisions import Decision, Nudged, Snipped, fold
 from core.context.short_ids import ShortIds
 from core.model import Message
 from core.stages.base import Scene, applied

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.context.projection import Replaced
+from core.context.decisions import Replaced
 from core.model import block_text, is_media
 from core.service.history import output, search
 from core.service.session import Session, opened

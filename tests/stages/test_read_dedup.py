@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.context.projection import CacheEdited, Decision, Replaced, Snipped, fold
+from core.context.decisions import CacheEdited, Decision, Replaced, Snipped, fold
 from core.model import JSON
 from core.stages.base import Plan, Scene
 from core.stages.read_dedup import ReadDedup, ReadDedupSettings

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.projection import Decision, MediaReplaced, Replaced
+from core.context.decisions import Decision, MediaReplaced, Replaced
 from core.model import JSON, Block, is_media, tool_results
 from core.stages.base import Plan, Scene, Stage, applied
 from core.stages.edits import store_bodies

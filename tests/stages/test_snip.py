@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from core.context.projection import Collapsed, Committed, Nudged, Snipped, fold
+from core.context.decisions import Collapsed, Committed, Nudged, Snipped, fold
 from core.context.short_ids import ShortIds
 from core.errors import FoldmarkError, IdNotFound, InputError
 from core.model import Message, block_text, tool_results, tool_uses

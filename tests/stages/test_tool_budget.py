@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.context.projection import Replaced, Seen
+from core.context.decisions import Replaced, Seen
 from core.defaults import PREVIEW_BYTES
 from core.model import JSON, Block
 from core.stages.base import Plan, applied

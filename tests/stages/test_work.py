@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from core.context import projection
-from core.context.projection import Decision, MediaReplaced, Replaced, Seen, fold
+from core.context import decisions as records
+from core.context.decisions import Decision, MediaReplaced, Replaced, Seen, fold
 from core.context.rounds import cut_points
 from core.stages.base import Stored
 from core.stages.edits import Edit, choose
@@ -63,18 +63,18 @@ def test_twice_the_history_is_twice_the_work(work_of: Callable[[int], Callable[[
 
 
 def test_a_fold_makes_one_state_however_many_decisions_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[projection.State] = []
+    made: list[records.State] = []
 
-    def counted(*fields: object) -> projection.State:
+    def counted(*fields: object) -> records.State:
         made.append(state(*fields))  # type: ignore[arg-type]
         return made[-1]
 
-    state = projection.State
+    state = records.State
     decisions: list[Decision] = [Seen((f"t{n}",)) for n in range(20)]
     decisions += [Replaced(f"r{n}", "short", "cleared") for n in range(20)]
     decisions += [MediaReplaced("r1", f"media-{n}", "note") for n in range(20)]
     start = fold(())
-    monkeypatch.setattr(projection, "State", counted)
+    monkeypatch.setattr(records, "State", counted)
 
     assert len(fold(decisions, start).seen) == 40
     assert len(made) == 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.context.projection import (
+from core.context.decisions import (
     CacheEdited,
     Collapsed,
     Committed,

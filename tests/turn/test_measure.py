@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.context.projection import Replaced
+from core.context.decisions import Replaced
 from core.model import JSON, Block
 from core.turn import measure
 from core.turn.events import Decided

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.projection import Collapsed, Committed, Replaced, fold
+from core.context.decisions import Collapsed, Committed, Replaced, fold
 from core.model import Message, block_text, tool_uses
 from core.stages.base import Scene
 from core.turn.events import Row

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.projection import Decision, Seen
+from core.context.decisions import Decision, Seen
 from core.model import JSON
 from core.stages.base import Plan, Scene, Stage
 from core.stages.collapse import Collapse

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.api.payload import betas, count_payload
-from core.context.projection import CacheEdited, Decision, fold
+from core.context.decisions import CacheEdited, Decision, fold
 from core.errors import InputError
 from core.model import JSON, Block, Message
 from core.service.session import Session, opened
