@@ -176,10 +176,11 @@ class MemoryFiles:
             if error.errno == errno.ELOOP:
                 raise strange from None
             raise Damaged(f"{path}: {error.strerror}", "check who may read it") from None
+        found = os.fstat(fd)
+        if not S_ISREG(found.st_mode) or (name != ARCHIVE and found.st_size > _MOST_BYTES):
+            os.close(fd)
+            raise strange
         with os.fdopen(fd, "rb") as file:
-            found = os.fstat(fd)
-            if not S_ISREG(found.st_mode) or (name != ARCHIVE and found.st_size > _MOST_BYTES):
-                raise strange
             return file.read()
 
     def _refuse_links(self) -> None:

@@ -26,7 +26,18 @@ from core.compaction.restore import is_project
 from core.compaction.state import NO_STATE, PLAN_MODE, State, state_of
 from core.facts.scan import Call
 from core.facts.tasks import todo_states
-from core.model import JSON, Message, block_text, call_id, mapping, string, text_block, tool_results, tool_uses
+from core.model import (
+    JSON,
+    Message,
+    block_text,
+    call_id,
+    mapping,
+    mappings,
+    string,
+    text_block,
+    tool_results,
+    tool_uses,
+)  # fmt: skip
 from core.redact.text import redact
 from core.service.known_files import known_files
 from core.service.session import Session
@@ -143,10 +154,10 @@ class Surroundings:
         """The memory files that the client put into what is still in view."""
         there = {m.uuid for m in self.journal.state.messages}
         return frozenset(
-            string(mapping(file).get("path"))
+            string(file.get("path"))
             for uuid, data in self._attachments.items()
-            if uuid in there and data.get("type") == "instructions" and isinstance(files := data.get("files"), list)
-            for file in files
+            if uuid in there and data.get("type") == "instructions"
+            for file in mappings(data.get("files"))
         )
 
     def _set(self, kind: type[Delta]) -> Mapping[str, str] | None:
