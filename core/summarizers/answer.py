@@ -23,7 +23,10 @@ CALL_SYNTAX = re.compile(
     re.IGNORECASE,
 )
 """How models write tool calls where they cannot make them."""
-_QUOTED = re.compile(r"(?P<fence>`{3,}|~{3,}).*?(?P=fence)|`[^`\n]{1,400}`", re.DOTALL)
+_QUOTED = re.compile(
+    r"(?P<fence>(?<!`)`{3,20}(?!`)|(?<!~)~{3,20}(?!~)).*?(?P=fence)|`[^`\n]{1,400}`",  # bounds: it takes linear time
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)

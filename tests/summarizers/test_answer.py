@@ -96,6 +96,11 @@ def test_a_summary_that_calls_a_tool_is_rejected_but_not_one_that_quotes_a_call(
     assert read(reply(f"<summary>The parser fails on\n```\n{call}\n```\n</summary>")).text.startswith("The parser")
 
 
+@pytest.mark.parametrize("text", ["`" * 200_001, "~" * 200_001, ("`" * 5 + "~" * 7) * 20_000])
+def test_a_text_of_nothing_but_fences_is_read_in_time(text: str) -> None:
+    assert read_text(f"<summary>{text}</summary>").text == text
+
+
 def test_a_text_that_a_person_gives_needs_no_tags() -> None:
     assert read_text("All is done.", needs_tags=False) == Written("All is done.")
     assert read_text("<summary>in tags</summary>", needs_tags=False) == Written("in tags")
