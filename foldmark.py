@@ -6,6 +6,7 @@ else can be found under those names: a `core/` or `cli/` of the user on PYTHONPA
 
 from __future__ import annotations
 
+import signal
 import sys
 from os.path import abspath, dirname
 
@@ -21,6 +22,8 @@ finally:
 
 def main() -> None:
     """Run the command line and leave with its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet: end without a traceback
     if _is_hook(sys.argv[1:]):
         from cli.hook import run as answer
 

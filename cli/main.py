@@ -11,7 +11,11 @@ from importlib import import_module
 
 import click
 
+from cli.signals import interruptible
 from core import __version__
+
+INTERRUPTED = 130
+"""The exit code of what was ended by Ctrl-C, or by SIGTERM."""
 
 COMMANDS = {
     "sessions": ("cli.commands.sessions", "List the sessions: project, title, age, size, tokens, state."),
@@ -85,15 +89,18 @@ def foldmark(ctx: click.Context, as_json: bool) -> None:
 
 
 def run(args: Sequence[str]) -> int:
-    """Run the command line and return its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    """Run the command line and return its exit code: 0 done, 1 something failed, 2 wrong usage, 130 interrupted."""
     # A command is short: with its default threshold the collector walks all rows of a large file again and again.
     gc.set_threshold(100_000, 50, 50)
     _open_outputs()
     try:
-        code = _run(args)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with interruptible() as interrupts:
+            code = _run(args, interrupts)
+            sys.stdout.flush()
+            sys.stderr.flush()
         return code
+    except KeyboardInterrupt:  # the second one: the first had its message
+        code = INTERRUPTED
     except (SystemExit, BrokenPipeError):  # the reader of the output has seen enough
         code = 0
     except OSError as error:  # a full disk
@@ -116,14 +123,20 @@ def _open_outputs() -> None:
         getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _run(args: Sequence[str]) -> int:
+def _run(args: Sequence[str], interrupts: Sequence[int]) -> int:
     try:
         result = foldmark.main(args, prog_name="foldmark", standalone_mode=False)
         return result if isinstance(result, int) else 0
     except (click.exceptions.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
-        return 130
+        return _interrupted()
     except Exception as error:  # noqa: BLE001 (the last resort: a person never sees a traceback)
+        if interrupts:
+            return _interrupted()
         from cli.errors import report
 
         return report(error, as_json="--json" in args)
+
+
+def _interrupted() -> int:
+    click.echo("interrupted", err=True)
+    return INTERRUPTED

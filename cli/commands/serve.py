@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import options, resources, ui
+from cli.signals import leave_to_others
 
 if TYPE_CHECKING:
     from core.summarizers.base import Summarizer
@@ -47,6 +48,7 @@ def command(ctx: click.Context, http: tuple[str, int] | None, hosts: tuple[str, 
     """
     if (hosts or origins) and not http:
         raise click.UsageError("--allow-host and --allow-origin are for --http", ctx)
+    leave_to_others()
     settings, state_dir, home = options.settings(), options.state_dir(), Path.home()
 
     def summarizer(name: str, cancelled: Callable[[], bool]) -> Summarizer:
