@@ -298,7 +298,6 @@ class _Saved:
         kept = messages[1:] if is_new else messages
         there = {m.uuid for m in messages}
         same = next((i for i, (a, b) in enumerate(zip(kept, before, strict=False)) if a is not b), len(before))
-        title = session.title.removeprefix(f"{NAME}: ")
         return Compacted(
             session_id=self.operation.new_id,
             summary="".join(block_text(b) for b in messages[0].content) if is_new else "",
@@ -306,7 +305,7 @@ class _Saved:
             prompt_tokens=[*accumulate(sizes, initial=own.overhead_tokens)][1 if is_new else 0 :],
             tokens_before=own.total_tokens,
             tokens_after=own.overhead_tokens + sum(sizes),
-            title=f"{NAME}: {title}",
+            title=self.operation.titled(NAME),
             changed_from=0 if is_new else same,
             dropped=frozenset(u for m in before if m.uuid not in there for u in m.uuids),
             overhead_tokens=own.overhead_tokens,

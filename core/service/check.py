@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-import msgspec
-
 from core.errors import WrongFormat
-from core.service.operation import source_of
+from core.service.operation import Operation, Target, digest_of
 from core.service.session import Result, Session, SessionRef
 from core.transcript.check import check as findings_of
 from core.transcript.findings import NOTES
 from core.transcript.formats import NOTES as FOREIGN_NOTES
 from core.transcript.materialize import derived_id
-from core.transcript.projects import SUFFIX
-from core.transcript.records import Record
 from core.transcript.repair import repair
-from core.transcript.writer import make_private, write_new
-
-_TITLE_PREFIX = "repaired: "
 
 
 class FindingLine(Result):
@@ -53,7 +45,8 @@ class CheckResult(Result):
 def check(session: Session, repair_to: Path | None = None) -> CheckResult:
     """Checks an open session, read whole; with `repair_to`, a folder, writes a repaired copy into it if it is damaged.
 
-    Raises `WrongFormat` when another client's transcript is to be repaired, and what writing raises.
+    Raises `WrongFormat` when another client's transcript is to be repaired, Changed where rows were written to it since
+    it was read, and what writing raises.
     """
     findings = _findings(session)
     ok = not any(f.damage for f in findings)
@@ -90,30 +83,12 @@ def _repaired(session: Session, folder: Path) -> tuple[Path, bool]:
             "compact it: the result is a file without damage",
         )
     log = session.claude[0]
-    new_id = derived_id("repaired", session.file.id, str(log.size))
-    output = folder.absolute() / f"{new_id}{SUFFIX}"
-    there = output.exists()
-    if not there:
-        digest, size = hashlib.sha256(), 0
-        for row in _rows(session, new_id):
-            digest.update(row)
-            size += len(row)
-        record = Record(
-            op="repair",
-            id=derived_id("record", new_id),
-            session_id=new_id,
-            size=size,
-            sha256=digest.hexdigest(),
-            source=source_of(session),
-        )
-        make_private(output.parent)
-        write_new(output, chain([msgspec.json.encode(record) + b"\n"], _rows(session, new_id)))
-    return output, not there
+    operation = Operation(session, Target(Path(), folder), derived_id("repaired", session.file.id, str(log.size)))
 
+    def rows() -> Iterator[bytes]:
+        return chain(repair(log), [operation.title_row("repaired")])
 
-def _rows(session: Session, new_id: str) -> Iterator[bytes]:
-    """The rows of the copy, and a title that tells it from its source."""
-    if session.claude:
-        yield from repair(session.claude[0])
-    title = _TITLE_PREFIX + session.title.removeprefix(_TITLE_PREFIX)
-    yield msgspec.json.encode({"type": "custom-title", "customTitle": title, "sessionId": new_id}) + b"\n"
+    with operation.pending() as reason:
+        if not reason:
+            operation.write_streamed("repair", operation.source, digest_of(rows()), rows())
+    return operation.output, not reason

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
+
+import msgspec
 
 from core.errors import Changed, FoldmarkError, WrongFormat
 from core.model import Message
@@ -197,6 +201,34 @@ class Operation:
             write_new(self.output, [record.row(content), content])
         else:
             write_document(self.output, record, content)
+
+    def write_streamed(self, op: str, source: Source, digest: tuple[int, str], rows: Iterable[bytes]) -> None:
+        """Writes a record and rows, as they come, as a new transcript; `digest` is that of the rows.
+
+        Raises WriteFailed; then nothing was written.
+        """
+        size, sha256 = digest
+        ident = derived_id("record", self.new_id)
+        record = Record(op=op, id=ident, session_id=self.new_id, size=size, sha256=sha256, source=source)
+        write_new(self.output, chain([msgspec.json.encode(record) + b"\n"], rows))
+
+    def titled(self, prefix: str) -> str:
+        """The title of the result, which tells it from its source; a second prefix of the same is not added."""
+        return f"{prefix}: " + self.session.title.removeprefix(f"{prefix}: ")
+
+    def title_row(self, prefix: str) -> bytes:
+        """The row that gives the result its title."""
+        row = {"type": "custom-title", "customTitle": self.titled(prefix), "sessionId": self.new_id}
+        return msgspec.json.encode(row) + b"\n"
+
+
+def digest_of(rows: Iterable[bytes]) -> tuple[int, str]:
+    """How many bytes the rows have, and their SHA-256."""
+    digest, size = hashlib.sha256(), 0
+    for row in rows:
+        digest.update(row)
+        size += len(row)
+    return size, digest.hexdigest()
 
 
 def attempted(once: Callable[[], T]) -> T:

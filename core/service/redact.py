@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import msgspec
-
 from core.errors import Damaged, InputError, WrongFormat
 from core.model import JSON, Block
 from core.redact.text import Hit
-from core.service.operation import Operation, Target, attempted, source_of
+from core.service.operation import Operation, Target, attempted, digest_of, source_of
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
 from core.transcript.decode import decode_json
 from core.transcript.materialize import derived_id
 from core.transcript.page import Body
 from core.transcript.projects import SessionFile
-from core.transcript.records import REDACTED, Record
+from core.transcript.records import REDACTED
 from core.transcript.redacted import Copy, Found, StoredFile, redact_stored
 from core.transcript.store import Store
-from core.transcript.writer import write_new
 
-_TITLE_PREFIX = "redacted: "
 _BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "tool result"}
 _FIELDS = {"message": "text", "content": "text", "rendered": "attachment"}
 
@@ -84,15 +79,12 @@ def _redacted(file: SessionFile, out_dir: Path | None, in_place: bool) -> Redact
                 "--check lists them: take them out with an editor",
             )
         job = _Job(session, out_dir)
-        digest, size = hashlib.sha256(), 0
-        for row in job.rows():
-            digest.update(row)
-            size += len(row)
+        digest = digest_of(job.rows())
         if not job.findings:
             return job.result(False, "it holds no secrets that Foldmark knows")
         with job.operation.pending() as reason:
             if not reason:
-                job.write(size, digest.hexdigest())
+                job.write(digest)
         return job.result(not reason, reason)
 
 
@@ -130,9 +122,7 @@ class _Job:
         copy = Copy(self.session.file.id, self.operation.new_id)
         yield from copy.rows(self._lines())
         if self.session.title:
-            title = _TITLE_PREFIX + self.session.title.removeprefix(_TITLE_PREFIX)
-            row = {"type": "custom-title", "customTitle": title, "sessionId": self.operation.new_id}
-            yield msgspec.json.encode(row) + b"\n"
+            yield self.operation.title_row("redacted")
         self.findings = [finding for found in copy.found for finding in _in_row(found)]
         for name, stored in self._stored():
             self.findings += [
@@ -140,20 +130,12 @@ class _Job:
                 for ident, line, hit in stored.hits
             ]
 
-    def write(self, size: int, sha256: str) -> None:
-        """Writes what is stored first, then the rows; `size` (bytes) and `sha256` are theirs."""
-        operation = self.operation
-        record = Record(
-            op=REDACTED,
-            id=derived_id("record", operation.new_id),
-            session_id=operation.new_id,
-            size=size,
-            sha256=sha256,
-            source=source_of(self.session, size=self.session.file.size_bytes),
-        )
+    def write(self, digest: tuple[int, str]) -> None:
+        """Writes what is stored first, then the rows, whose `digest` that is."""
+        source = source_of(self.session, size=self.session.file.size_bytes)
         for name, stored in self._stored():
-            operation.store.write({name: [stored.content]}, stored.bodies)
-        write_new(operation.output, _all(msgspec.json.encode(record) + b"\n", self.rows()))
+            self.operation.store.write({name: [stored.content]}, stored.bodies)
+        self.operation.write_streamed(REDACTED, source, digest, self.rows())
 
     def result(self, changed: bool, reason: str) -> RedactResult:
         """What was found and done."""
@@ -190,11 +172,6 @@ class _Job:
             except InputError:
                 continue
             yield name, redact_stored(raw, bodies)
-
-
-def _all(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 def _is_document(raw: bytes) -> bool:

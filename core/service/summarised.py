@@ -23,8 +23,6 @@ from core.transcript.materialize import Compacted, derived_id
 from core.transcript.note import note_of
 from core.transcript.records import Record
 
-_TITLE_PREFIX = "compacted: "
-
 
 def full(job: Job) -> CompactResult:
     """By a summary of all but the tail; raises as `core.compaction.full.plan` and as writing does."""
@@ -183,7 +181,7 @@ class Task:
         return self.operation.document([*planned.head, *front, *planned.kept])
 
     def _compacted(self, planned: Plan) -> Compacted:
-        head, session = len(planned.head), self.job.session
+        head = len(planned.head)
         return Compacted(
             session_id=self.operation.new_id,
             summary=planned.summary.text,
@@ -195,7 +193,7 @@ class Task:
             gone=frozenset(uuid for message in planned.gone for uuid in message.uuids),
             direction=self.cut.direction,
             restored=[r.text for r in planned.restored],
-            title=_TITLE_PREFIX + session.title.removeprefix(_TITLE_PREFIX),
+            title=self.operation.titled("compacted"),
             permission_mode=self.state.permission_mode,
             changed_from=head,
             in_place=self.job.target.in_place,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from core.errors import Changed
 from core.service.check import CheckResult, check
+from core.service.operation import Operation
 from core.service.session import opened
 from core.service.undo import undo
 from core.testing import SESSION_ID, Transcript
@@ -49,6 +53,32 @@ def test_a_copy_of_a_copy_is_named_once_and_lies_where_it_is_said_to(
     again = Path(repaired(copy, Path()).output)
     assert again.parent == torn.parent
     assert describe(session_file(again)).title == "repaired: Fix the parser"
+
+
+def test_rows_written_since_the_transcript_was_read_are_not_left_out_of_a_copy(torn: Path) -> None:
+    with opened(session_file(torn), whole=True) as session:
+        with torn.open("ab") as file:
+            file.write(b"{}\n")
+        before = tree(torn.parent)
+        with pytest.raises(Changed):
+            check(session, torn.parent)
+    assert tree(torn.parent) == before
+
+
+def test_of_two_that_repair_at_once_one_finds_the_copy(torn: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pending, copies = Operation.pending, list[str]()
+
+    @contextmanager
+    def late(operation: Operation) -> Iterator[str]:
+        if not copies:
+            copies.append("")
+            copies[0] = repaired(torn, torn.parent).output
+        with pending(operation) as reason:
+            yield reason
+
+    monkeypatch.setattr(Operation, "pending", late)
+    second = repaired(torn, torn.parent)
+    assert (second.output, second.already_there) == (copies[0], True)
 
 
 def gone(path: Path) -> list[tuple[str, bool]]:

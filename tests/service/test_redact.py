@@ -17,7 +17,7 @@ from core.errors import InputError, WriteFailed, WrongFormat
 from core.model import JSON, Block, Message
 from core.redact.text import secrets_in
 from core.redact.values import redact_messages
-from core.service import redact as redact_module
+from core.service import operation as operation_module
 from core.service.history import output, search
 from core.service.operation import Target
 from core.service.redact import RedactResult, find_secrets, redact_session
@@ -319,7 +319,7 @@ def test_a_copy_that_cannot_be_written_leaves_nothing(long_case: Path, monkeypat
     def full(*_: object) -> None:
         raise WriteFailed("disk full")
 
-    monkeypatch.setattr(redact_module, "write_new", full)
+    monkeypatch.setattr(operation_module, "write_new", full)
     with pytest.raises(WriteFailed):
         redacted(path)
     assert tree(long_case.parent) == before
@@ -333,7 +333,7 @@ def test_a_copy_that_another_process_wrote_keeps_its_store(long_case: Path, monk
         target.write_bytes(b"")
         raise WriteFailed("there")
 
-    monkeypatch.setattr(redact_module, "write_new", late)
+    monkeypatch.setattr(operation_module, "write_new", late)
     with pytest.raises(WriteFailed):
         redacted(path)
     assert len([*long_case.parent.glob("*/tool-results/toolu_x.txt")]) == 2
