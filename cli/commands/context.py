@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli import options, ui
+from cli import options, resources, ui
 from core.context.tokens.window import Measuring
 from core.report.words import KINDS, STATES
 from core.service.context import ContextReport, LargePart, context_report
@@ -15,14 +15,16 @@ from core.service.session import opened
 @click.argument("session")
 @options.pick_option
 @click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")
+@click.option("--count", is_flag=True, help="Have the Messages API count, too: sends the messages, needs a key.")
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, pick: str, window_tokens: int | None, as_json: bool) -> None:
+def command(ctx: click.Context, session: str, pick: str, window_tokens: int | None, count: bool, as_json: bool) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
     settings = options.settings(window_tokens=window_tokens)
     file = options.find(ctx, session, settings.claude_dir, pick)
+    endpoint = resources.access(settings).endpoint() if count else None
     with opened(file, measuring=Measuring.of(settings)) as found:
-        report = context_report(found)
+        report = context_report(found, endpoint)
     if as_json:
         ui.emit(report)
         return
@@ -48,6 +50,8 @@ def print_window(report: ContextReport) -> None:
     of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%})"
     ui.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
     ui.echo(f"{STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+    if report.counted_tokens is not None:
+        ui.echo(f"the API counts {ui.tokens(report.counted_tokens)} tokens for the messages")
     for warning in report.warnings:
         ui.echo(f"warning: {warning}")
 

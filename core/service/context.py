@@ -8,11 +8,13 @@ from heapq import nlargest
 from operator import itemgetter
 from typing import Literal
 
+from core.api.endpoint import Endpoint
 from core.context.sizes import Part, count_messages, parts_of_chain, parts_of_conversation
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State
 from core.service.automatic import warnings_of
+from core.service.plain import counted_tokens
 from core.service.session import Result, Session, SessionRef
 from core.transcript.entries import Entry
 from core.transcript.outline import BlockOutline
@@ -84,12 +86,17 @@ class ContextReport(Result):
     """Those in the part of the file that was read: of a large file, the last one."""
     next_request_usd: dict[str, float | None]
     """What the next request costs for the context alone, with a warm and with a cold cache; None: price unknown."""
+    counted_tokens: int | None
+    """What the API counts for the messages, without the client's own system prompt and tools; null: not asked."""
     warnings: list[str]
     """What a person should know: that compacting does not help any more, and what fills the context."""
 
 
-def context_report(session: Session) -> ContextReport:
-    """Measures the active view of an open session."""
+def context_report(session: Session, endpoint: Endpoint | None = None) -> ContextReport:
+    """Measures the active view of an open session; with an endpoint, its messages are counted there as well.
+
+    What is sent for that holds no secrets.  Raises `ApiError`.
+    """
     model = session.model
     parts = _parts(session)
     size = session.measured(parts, model)
@@ -107,6 +114,7 @@ def context_report(session: Session) -> ContextReport:
             "warm": next_request_cost(size.total_tokens, model, warm=True),
             "cold": next_request_cost(size.total_tokens, model, warm=False),
         },
+        counted_tokens=counted_tokens(session.messages, session.tools, model.id, endpoint) if endpoint else None,
         warnings=[*warnings_of(session)],
     )
 

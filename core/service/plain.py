@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from core.api.endpoint import Endpoint
+from core.context.view import api_messages
 from core.model import JSON, Block, Message, block_text, call_id, text_block, tool_uses
 from core.redact.values import redact_messages
 from core.transcript.materialize import derived_id
@@ -28,6 +30,13 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
         uuids = message.uuids or (derived_id("asked", str(number)),)
         out.append(replace(message, content=blocks, usage=None, uuids=uuids))
     return tuple(m for m in out if m.content)
+
+
+def counted_tokens(messages: Sequence[Message], defined: Sequence[Block], model_id: str, endpoint: Endpoint) -> int:
+    """The tokens of the messages as the API counts them, with the definitions of their tools; raises `ApiError`."""
+    sent = [replace(m, role="user") if m.role == "system" else m for m in sendable(messages)]
+    tools: JSON = [*tools_of(sent, defined)]
+    return endpoint.count({"model": model_id, "tools": tools, "messages": [*api_messages(sent)]})
 
 
 def _plain_block(block: Block) -> Block:
