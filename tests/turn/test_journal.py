@@ -234,3 +234,13 @@ def test_the_newest_figure_is_remembered_with_what_it_was_charged_for() -> None:
     assert state.charged is not None
     assert state.charged.messages == state.messages[:-1]
     assert journal_of(later).state.charged is None
+
+
+def test_what_a_snip_or_a_span_hides_counts_as_told_no_more() -> None:
+    told = [Attached(Row("user", "attachment", ({"type": "text", "text": n},), (n,)), {"name": n}) for n in "abc"]
+    hidden = Decided("snip", (Snipped("snip", ("a", "u2"), "[2 messages]", 100, "c", 2),))
+    folded = Decided("collapse", (Collapsed("span", ("b",), "A note.", 100, 10, at_request=2),))
+
+    assert fold_events([*told, hidden, folded]).attachments == ({"name": "b"}, {"name": "c"})
+    committed = Decided("collapse", (Committed(("span",), 2),))
+    assert fold_events([*told, hidden, folded, committed]).attachments == ({"name": "c"},)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cli.main import run
+from core.model import JSON
 from core.testing import ScriptedApi, Transcript
 from core.testing.answers import cut_off, prompt_too_long, text
 
@@ -125,3 +127,53 @@ def test_the_warnings_of_the_turn_are_shown(
         assert run(["ask", str(path), "Read this: " + "word " * 25_000]) == 0
 
     assert "warning: compacting makes too little room" in capsys.readouterr().err
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with rules, in which a session has read a file that is another one now."""
+    made = tmp_path / "app"
+    made.mkdir()
+    (made / "CLAUDE.md").write_text("Use tabs.")
+    (made / "p.py").write_text("def parse():\n    return 2\n")
+    subprocess.run(["git", "init", "-q", "-b", "feature-x", made], check=True)
+    talk = Transcript(cwd=str(made)).prompt("Fix the parser.").use("Read", "1\tdef parse():", file_path=f"{made}/p.py")
+    file: dict[str, JSON] = {
+        "filePath": f"{made}/p.py",
+        "content": "def parse():\n    return 1\n",
+        "numLines": 3,
+        "startLine": 1,
+    }
+    talk.rows[-1]["toolUseResult"] = {"type": "text", "file": {**file, "totalLines": 3}}
+    talk.answer("Fixed.").write(made / "s.jsonl")
+    return made
+
+
+def test_the_answer_knows_what_has_changed_since(
+    project: Path, scratch_home: Path, api: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (scratch_home / ".claude").mkdir()
+    (scratch_home / ".claude" / "CLAUDE.md").write_text("Be brief.")
+    with ScriptedApi([text("It returns 2 now."), text("The same.")]) as scripted:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", scripted.url)
+        assert run(["ask", str(project / "s.jsonl"), "What does it return?"]) == 0
+        assert "told of date_change, changed_files" in capsys.readouterr().err
+        assert run(["ask", str(project / "s.jsonl"), "What does it return?", "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["attachments"] == ["date_change", "changed_files"]
+    sent = json.dumps(scripted.bodies[0])
+    assert "Branch: feature-x" in sent
+    assert sent.index("Be brief.") < sent.index("Use tabs.") < sent.index("Fix the parser.")
+    assert sent.index("What does it return?") < sent.index("-    return 1\\n+    return 2")
+
+
+def test_bare_sends_nothing_but_the_session(
+    project: Path, api: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ScriptedApi([text("One.")]) as scripted:
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", scripted.url)
+        assert run(["ask", str(project / "s.jsonl"), "What does it return?", "--bare", "--json"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["attachments"] == []
+    sent = json.dumps(scripted.bodies[0])
+    assert [word for word in ("feature-x", "Use tabs.", "return 2") if word in sent] == []
