@@ -1,58 +1,20 @@
-"""Everything that a session ever held, by id and by text: what is active, what is older, what was stored.
-
-A compaction hides history, it does not end it: old rows stay in the file, or on a page beside it, or in the
-transcript that the session was made of.  All of these are looked through, in this order.
-"""
+"""Everything that a session ever held, by id and by text: what is active, what is older, what was stored."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from typing import Literal, TypeAlias
 
-from core.context.view import messages_of
-from core.errors import FoldmarkError, WrongPattern
+from core.errors import WrongPattern
 from core.ids import one_of
-from core.model import JSON, Block, Message, block_text, call_id, text_block
-from core.service.session import Result, Session, SessionRef, opened
-from core.transcript.chain import Chain
-from core.transcript.entries import Entry
-from core.transcript.locate import leads_into
-from core.transcript.page import Body
-from core.transcript.persisted import file_name, persisted_path
-from core.transcript.projects import session_file
-from core.transcript.reader import Log
-from core.transcript.records import REDACTED, STDIN, find_records, source_file
+from core.service.items import Item, Where, all_items, stored_items
+from core.service.session import Result, Session, SessionRef
 from core.transcript.store import Store
 
-Where: TypeAlias = Literal["active", "earlier", "stored", "source"]
-"""active: the model sees it.  earlier: in the file, before the active view.  stored: on a page or in a file beside
-the transcript.  source: in the transcript that this one was made of."""
-
-MAX_SOURCES = 20
-"""How many generations of compactions are followed back."""
 _CONTEXT_CHARS = 100
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
 """Text that stands in JSON as it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One thing that has an id; its text is read when it is needed."""
-
-    id: str
-    kind: str
-    name: str
-    where: Where
-    read: Callable[[], str]
-    raw: Callable[[], bytes] | None = None
-    """The JSON that the text is in, where there is such: a cheap look before the text is decoded."""
-    message: str = ""
-    """The id of the message that it is a part of: it leads here, too."""
 
 
 class OutputLine(Result):
@@ -107,7 +69,7 @@ def outputs(session: Session) -> OutputList:
     """All tool results and messages of an open session (read whole), oldest place first."""
     with ExitStack() as stack:
         found: dict[str, Item] = {}
-        for item in _items(session, stack):
+        for item in all_items(session, stack):
             found.setdefault(item.id, item)
         lines = [OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where) for i in found.values()]
     return OutputList(session=session.ref, outputs=lines)
@@ -117,7 +79,7 @@ def stored_outputs(session: Session) -> OutputList:
     """What lies in files beside the transcript: the bodies that a compaction, a stage or the client took out."""
     lines = {
         i.id: OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where)
-        for i in _of_store(Store.beside(session.path))
+        for i in stored_items(Store.beside(session.path))
     }
     return OutputList(session=session.ref, outputs=[*lines.values()])
 
@@ -128,7 +90,7 @@ def output(session: Session, ident: str, lines: tuple[int, int] | None = None, g
     Raises `IdNotFound` for no id, or several.
     """
     with ExitStack() as stack:
-        item = _found(ident, _items(session, stack))
+        item = _found(ident, all_items(session, stack))
         text = item.read()
     every = text.split("\n")
     first, last = lines or (1, len(every))
@@ -155,7 +117,7 @@ def search(session: Session, text: str, regex: bool = False, limit: int = 100) -
     hits: list[SearchHit] = []
     seen: set[tuple[str, int]] = set()
     with ExitStack() as stack:
-        for item in _items(session, stack):
+        for item in all_items(session, stack):
             for hit in _hits(item, matcher, needle):
                 if (hit.id, hit.line) in seen:
                     continue
@@ -192,156 +154,3 @@ def _found(ident: str, items: Iterator[Item]) -> Item:
             hits.setdefault(item.id, item)
     known = [(name, item.id) for item in hits.values() for name in (item.id, item.message)]
     return hits[one_of(ident, known, "text", "foldmark output SESSION lists the ids")]
-
-
-def _items(session: Session, stack: ExitStack) -> Iterator[Item]:
-    """All items; of one id, the first is the one to read."""
-    store = Store.beside(session.path)
-    if session.claude is None:
-        yield from _of_conversation(session)
-        yield from _of_store(store)
-        return
-    log, chain = session.claude
-    active = {e.uuid for e in chain.entries}
-    yield from _of_log(log, store, lambda entry: "active" if entry.uuid in active else "earlier")
-    yield from _of_store(store)
-    for source in _sources(log, stack, session.inside):
-        yield from _of_log(source, Store.beside(source.path), lambda _entry: "source")
-        yield from _of_store(Store.beside(source.path))
-
-
-def _sources(log: Log, stack: ExitStack, inside: Sequence[Path] | None) -> Iterator[Log]:
-    """The transcripts that this one was made of, newest first, as far as they are there."""
-    seen = {log.path.resolve()}
-    for _ in range(MAX_SOURCES):
-        found = _source(log, seen, stack, inside)
-        if found is None:
-            return
-        yield found
-        log = found
-
-
-def _source(log: Log, seen: set[Path], stack: ExitStack, inside: Sequence[Path] | None) -> Log | None:
-    """The transcript that the first record names, unless that is one of those that were seen."""
-    for record in (placed.record for placed in find_records(log) if placed.record):
-        if record.op == REDACTED or record.source.path == STDIN:  # what a copy leaves out is not to be found from it
-            return None
-        path = source_file(log.path, record.source)
-        if path in seen:
-            continue
-        if path is None or not leads_into(path, inside):  # gone, not what the record says, or out of reach
-            return None
-        try:
-            session = stack.enter_context(opened(session_file(path), whole=True))
-        except (FoldmarkError, OSError, ValueError):  # no transcript
-            return None
-        seen.add(path)
-        return session.claude[0] if session.claude else None
-    return None
-
-
-def _of_store(store: Store) -> Iterator[Item]:
-    for body in store.bodies():
-        if body.kind not in ("image", "document"):
-            yield Item(body.id, body.kind, body.name, "stored", _body_reader(store, body))
-
-
-def _body_reader(store: Store, body: Body) -> Callable[[], str]:
-    def read() -> str:
-        try:
-            return store.read(body).decode("utf-8", "replace")
-        except FoldmarkError as error:
-            return f"[{error}]"
-
-    return read
-
-
-def _of_conversation(session: Session) -> Iterator[Item]:
-    """What the model sees, then what else the file of another client holds."""
-    yield from (i for m in session.messages for i in _of_message(m, "active"))
-    if session.conversation:
-        active = {m.uuid for m in session.conversation.active}
-        others = (m for m in session.conversation.messages if m.uuid not in active)
-        yield from (i for m in others for i in _of_message(m, "earlier"))
-
-
-def _of_message(message: Message, where: Where) -> Iterator[Item]:
-    for block in message.content:
-        if block.get("type") == "tool_result":
-            call = call_id(block)
-            yield Item(call, "result", "", where, lambda b=block: block_text(b), message=message.uuid)  # type: ignore[misc]
-    yield Item(message.uuid, message.kind, "", where, lambda: "\n".join(map(_shown, message.content)))
-
-
-def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator[Item]:
-    """One item a tool result, and one a row for all else; of rows that stand twice, the last."""
-    names = {o.tool_id: o.tool_name for e in log.entries for o in e.outlines if o.tool_name}
-    last = {e.uuid: e for e in log.entries if e.on_chain and (e.type != "system" or e.subtype == "local_command")}
-    stored = cache(lambda: _by_name(store.bodies()))
-    for entry in last.values():
-        raw = _raw_reader(log, entry)
-        if entry.type == "user":
-            for call in entry.tools:
-                read = _result_reader(log, store, stored, entry, call)
-                yield Item(call, "result", names.get(call, ""), where(entry), read, raw, entry.uuid)
-            if entry.tools:
-                continue
-        yield Item(entry.uuid, entry.type, "", where(entry), _row_reader(log, entry), raw)
-
-
-def _raw_reader(log: Log, entry: Entry) -> Callable[[], bytes]:
-    return lambda: log.raw(entry)
-
-
-def _row_reader(log: Log, entry: Entry) -> Callable[[], str]:
-    if entry.type in ("user", "assistant"):
-        return lambda: "\n".join(map(_shown, _content(log.row(entry))))
-    return lambda: "\n".join(_shown(b) for m in messages_of(log, Chain((entry,))) for b in m.content)
-
-
-def _by_name(bodies: Sequence[Body]) -> dict[tuple[str, str], Body]:
-    """Stored outputs by their ids, and the first body of each file by the file."""
-    named: dict[tuple[str, str], Body] = {}
-    for body in bodies:
-        named.setdefault(("file", body.file), body)
-        if body.kind == "output":
-            named[("output", body.id)] = body
-    return named
-
-
-def _result_reader(
-    log: Log, store: Store, stored: Callable[[], dict[tuple[str, str], Body]], entry: Entry, call: str
-) -> Callable[[], str]:
-    """The whole output, where it was stored, by the client or by a stage; else what the row holds."""
-
-    def read() -> str:
-        row = log.row(entry)
-        text = "\n".join(block_text(b) for b in _content(row) if b.get("tool_use_id") == call)
-        file = file_name(persisted_path(row))
-        body = stored().get(("file", file)) or stored().get(("output", call))
-        if body is None:
-            gone = f"\n[{call}: the stored output {file} is gone; this is what is left of it]"
-            return f"{text}{gone if file else ''}"
-        try:
-            return store.read(body).decode("utf-8", "replace")
-        except FoldmarkError as error:
-            return f"{text}\n[{error}]"
-
-    return read
-
-
-def _content(row: dict[str, JSON]) -> list[Block]:
-    message = row.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return [text_block(content)]
-    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
-
-
-def _shown(block: Block) -> str:
-    """A block as text; of a call, its name and input."""
-    if block.get("type") == "tool_use":
-        given = block.get("input")
-        values = given.items() if isinstance(given, dict) else [("input", given)]
-        return "\n".join([f"{block.get('name')} {block.get('id')}", *(f"{key}: {value}" for key, value in values)])
-    return block_text(block)

@@ -36,7 +36,7 @@ async def test_the_window_may_be_given(desk: Desk, mode: str) -> None:
 
     assert result.structured_content is not None
     assert result.structured_content["window"]["size"] == 80_000
-    assert "it is full" in text_of(result)
+    assert "full: nothing but a compaction has room" in text_of(result)
 
 
 async def test_an_empty_session_has_a_status(desk: Desk) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from core.errors import IdNotFound, InputError
 from core.model import JSON
-from core.service.history import MAX_SOURCES, output, outputs, search
+from core.service.history import output, outputs, search
+from core.service.items import MAX_SOURCES
 from core.service.session import Session, opened
 from core.testing import SESSION_ID, Transcript
 from core.transcript.projects import session_file, session_id
