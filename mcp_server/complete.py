@@ -19,6 +19,7 @@ from core.service.session import opened
 from core.service.sessions import list_sessions
 from core.transcript.locate import LATEST
 from mcp_server.config import Config
+from mcp_server.prompts import resume
 
 _MOST = 100
 """What one answer may hold, by the protocol."""
@@ -34,7 +35,8 @@ def register(server: MCPServer[Config], config: Config) -> None:
         context: CompletionContext | None,
     ) -> Completion | None:
         if argument.name == "session":
-            words = (LATEST, CURRENT) if isinstance(ref, PromptReference) else (LATEST,)
+            takes_current = isinstance(ref, PromptReference) and ref.name != resume.__name__
+            words = (LATEST, CURRENT) if takes_current else (LATEST,)
             found = await anyio.to_thread.run_sync(_sessions, config, argument.value, words)
         elif argument.name == "output":
             session = (context.arguments or {}).get("session", "") if context else ""

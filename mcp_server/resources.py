@@ -21,12 +21,12 @@ from core.service.context import context_report
 from core.service.history import output as read_output
 from core.service.history import stored_outputs
 from core.service.pages import page_of, view_page
-from core.service.session import Session, opened
+from core.service.session import Session, SessionRef, opened
 from core.service.sessions import list_sessions
 from core.service.view import view
 from mcp_server import uris
 from mcp_server.config import Config, Ctx, config_of
-from mcp_server.sessions import session_file_of
+from mcp_server.sessions import other_file_of, session_file_of
 from mcp_server.tools.reading import MOST_PAGE_CHARS
 from mcp_server.work import in_thread
 
@@ -92,12 +92,12 @@ async def one_output(session: str, output: str, ctx: Ctx, offset: str = "0") -> 
     return page.text + more
 
 
-async def handover(session: str, ctx: Ctx) -> tuple[str, str]:
-    """The address of a session's summary, and the session in short."""
+async def handover(session: str, ctx: Ctx) -> tuple[SessionRef, str]:
+    """Another session than the one that calls: which one that is, and the session in short."""
     from core.service.brief import brief
 
-    file = await session_file_of(session, ctx)
-    return uris.SUMMARY.format(session=file.id), await _of(str(file.path), ctx, brief)
+    file = await other_file_of(session, ctx)
+    return await _of(str(file.path), ctx, lambda found: (found.ref, brief(found)))
 
 
 def register(server: MCPServer[Config], config: Config) -> None:

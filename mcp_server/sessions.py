@@ -8,7 +8,7 @@ import anyio
 from mcp.server.mcpserver import Resolve
 from pydantic import Field
 
-from core.service.find import CURRENT, calling, current, named
+from core.service.find import CURRENT, another, calling, current, named
 from core.transcript.projects import SessionFile
 from mcp_server.answers import told
 from mcp_server.config import Ctx, config_of
@@ -35,6 +35,12 @@ async def session_file_of(name: str, ctx: Ctx) -> SessionFile:
         if found := await _calling(ctx):
             return found
         return await anyio.to_thread.run_sync(current, caller)
+
+
+async def other_file_of(name: str, ctx: Ctx) -> SessionFile:
+    """The transcript of a session that is not the one that calls; raises ToolError."""
+    with told():
+        return await anyio.to_thread.run_sync(another, name, config_of(ctx).caller)
 
 
 async def _calling(ctx: Ctx) -> SessionFile | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from core.errors import SessionNotFound
 from core.transcript.current import session_of_call
 from core.transcript.live import open_sessions
-from core.transcript.locate import locate
+from core.transcript.locate import LATEST, latest, locate
 from core.transcript.projects import SessionFile
 
 CURRENT = "current"
@@ -45,7 +45,24 @@ def calling(call_id: str, caller: Caller) -> SessionFile | None:
 
 def current(caller: Caller) -> SessionFile:
     """The session that the client has open, where the call itself does not say; raises SessionNotFound."""
-    opened = (ident for ident, pid in open_sessions(caller.claude_dir).items() if pid == caller.client_pid)
-    if ident := next(opened, caller.session_id):
+    if ident := _own_id(caller):
         return named(ident, caller)
     raise SessionNotFound("which session is the current one cannot be told here", "name it by its id or title")
+
+
+def another(name: str, caller: Caller) -> SessionFile:
+    """As `named`, for who goes on with another session: `latest` passes over the one that the client has open.
+
+    Raises SessionNotFound for that one, too.
+    """
+    own = _own_id(caller)
+    found = latest(caller.claude_dir, caller.folder, own) if name == LATEST else named(name, caller)
+    if found.id.casefold() == own:
+        raise SessionNotFound("this is the session that goes on anyway", "name another one by its id or title")
+    return found
+
+
+def _own_id(caller: Caller) -> str:
+    """What the client has open, in lower case; "" where that is not known."""
+    opened = (ident for ident, pid in open_sessions(caller.claude_dir).items() if pid == caller.client_pid)
+    return next(opened, caller.session_id).casefold()

@@ -62,7 +62,7 @@ def leads_into(path: Path, folders: Iterable[Path] | None) -> bool:
 
 def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] | None) -> SessionFile:
     if name == LATEST:
-        return _latest(claude_dir, folder)
+        return latest(claude_dir, folder)
     path = folder / name
     is_path = len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
     # A bare word may be a title as well as a file of the folder: one that is out of reach is not looked at.
@@ -140,12 +140,17 @@ def _outside(name: str) -> SessionNotFound:
     )
 
 
-def _latest(claude_dir: Path, folder: Path) -> SessionFile:
+def latest(claude_dir: Path, folder: Path, but: str = "") -> SessionFile:
+    """The newest session with a conversation, of `folder`, else of all; not the one whose id (in lower case) is `but`.
+
+    Raises SessionNotFound.
+    """
     for where in (str(folder), None):
         for info in sessions(claude_dir, where):
-            if info.state not in ("empty", "damaged"):
+            if info.state not in ("empty", "damaged") and info.file.id.casefold() != but:
                 return info.file
-    raise SessionNotFound(f"there is no session in {claude_dir}", "give the path of a transcript")
+    other = "other " if but else ""
+    raise SessionNotFound(f"there is no {other}session in {claude_dir}", "give the path of a transcript")
 
 
 def _by_id(name: str, claude_dir: Path) -> SessionFile | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -198,3 +199,22 @@ async def test_to_go_on_with_a_session_is_to_get_it_in_short(desk: Desk, mode: s
     assert str(first.resource.uri) == f"foldmark://session/{SESSION_ID}/summary"  # type: ignore[union-attr]
     assert "marmalade0" in first.resource.text  # type: ignore[union-attr]
     assert "Tell me the state" in second.text  # type: ignore[union-attr]
+    assert f"'Fix parser 0: keep the word marmalade0.' ({SESSION_ID})" in second.text  # type: ignore[union-attr]
+
+
+async def test_a_session_does_not_go_on_with_itself(desk: Desk, mode: str) -> None:
+    os.utime(desk.session, (2_000_000_000, 2_000_000_000))
+    own = desk.with_(session_id=SESSION_ID)
+    async with desk.client(mode) as client:
+        newest = await client.get_prompt("resume", {})
+    async with own.client(mode) as client:
+        other = await client.get_prompt("resume", {})
+        with pytest.raises(MCPError, match="name another one"):
+            await client.get_prompt("resume", {"session": SESSION_ID})
+        ref = PromptReference(type="ref/prompt", name="resume")
+        words = (await client.complete(ref, {"name": "session", "value": ""})).completion.values
+
+    assert SESSION_ID in newest.messages[1].content.text  # type: ignore[union-attr]
+    assert f"'The cart' ({OTHER})" in other.messages[1].content.text  # type: ignore[union-attr]
+    assert words[0] == "latest"
+    assert "current" not in words

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import SessionNotFound
-from core.service.find import Caller, calling, current, named
+from core.service.find import Caller, another, calling, current, named
 from core.testing import SESSION_ID, Transcript
 
 OTHER = "22222222-1111-4111-8111-111111111111"
@@ -66,3 +66,17 @@ def test_a_name_is_looked_up_within_the_roots(caller: Caller, tmp_path: Path) ->
     assert named(OTHER[:4], caller).id == OTHER
     with pytest.raises(SessionNotFound, match="outside"):
         named(str(tmp_path / "x.jsonl"), caller)
+
+
+def test_another_session_is_never_the_own_one(caller: Caller, tmp_path: Path) -> None:
+    own = replace(caller, session_id=OTHER.upper())
+    os.utime(tmp_path / "projects" / "-srv-app" / f"{OTHER}.jsonl", (2_000_000_000, 2_000_000_000))
+
+    assert another("latest", caller).id == OTHER
+    assert another("latest", own).id == SESSION_ID
+    assert another(SESSION_ID, own).id == SESSION_ID
+    with pytest.raises(SessionNotFound):
+        another(OTHER, own)
+    (tmp_path / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl").unlink()
+    with pytest.raises(SessionNotFound, match="no other session"):
+        another("latest", own)
