@@ -82,7 +82,7 @@ def _repaired(session: Session, folder: Path) -> tuple[Path, bool]:
             f"{session.path.name} is not a Claude Code transcript: it can be checked, not repaired",
             "compact it: the result is a file without damage",
         )
-    log = session.claude[0]
+    log = session.claude.log
     operation = Operation(session, Target(Path(), folder), derived_id("repaired", session.file.id, str(log.size)))
 
     def rows() -> Iterator[bytes]:

@@ -19,7 +19,7 @@ from core.transcript.store import Store
 
 def decided(session: Session) -> tuple[Decision, ...]:
     """All decisions about the history, oldest first; what a newer version of Foldmark decided is passed over."""
-    decoded = map(_decoded, decisions_of(session.claude[0]) if session.claude else ())
+    decoded = map(_decoded, decisions_of(session.claude.log) if session.claude else ())
     return tuple(d for d in decoded if d)
 
 

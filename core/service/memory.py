@@ -173,7 +173,7 @@ class _Desk:
     def looked_at(self) -> FileState:
         """The transcript as it was read: what is appended later makes another state."""
         found = FileState.of(self.session.path)
-        return replace(found, size=self.session.claude[0].size) if self.session.claude else found
+        return replace(found, size=self.session.claude.log.size) if self.session.claude else found
 
 
 @contextmanager

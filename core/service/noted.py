@@ -78,7 +78,7 @@ def by_notes(session: Session, context: Context, held: Held, rules: NotesRules, 
     """The notes in the place of what they cover of a session; raises as `plan_from_memory`."""
     room_tokens = budget_tokens(rules.limits.most_tokens, session.window_tokens)
     path = MemoryFiles.beside(session.file).notes_path
-    rows = {entry.uuid for entry in session.claude[0].entries} if session.claude else set[str]()
+    rows = {entry.uuid for entry in session.claude.log.entries} if session.claude else set[str]()
     return plan_from_memory(
         context,
         Memory(held.notes, path, room_tokens) if held.exists else None,

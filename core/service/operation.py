@@ -157,7 +157,7 @@ class Operation:
             yield DRY_RUN
             return
         if self.session.claude:
-            self._must_be_all(self.session.claude[0])
+            self._must_be_all(self.session.claude.log)
         if self.target.in_place:
             yield ""
             return
@@ -245,7 +245,7 @@ def source_of(session: Session, in_place: bool = False, size: int | None = None)
     path = STDIN if file.piped else str(session.path.resolve())
     if session.claude is None:
         return Source(path, file.id, file.size_bytes)
-    log = session.claude[0]
+    log = session.claude.log
     fd, size = log.file.fileno(), log.size if size is None else size
     if in_place:
         return Source(path, file.id, size, os.fstat(fd).st_mtime_ns)

@@ -54,7 +54,7 @@ def opened_source(after: Session, scratch: Path) -> Iterator[Session]:
 
     Raises InputError when there is no record, SessionNotFound when the source is gone.
     """
-    records = [placed.record for placed in find_records(after.claude[0]) if placed.record] if after.claude else []
+    records = [placed.record for placed in find_records(after.claude.log) if placed.record] if after.claude else []
     if not records:
         raise InputError(
             f"{after.path.name} does not say what it was made of", "name both: foldmark report BEFORE AFTER"

@@ -28,14 +28,13 @@ from core.context.tokens.window import AS_FOUND, Levels, Measuring, levels
 from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
-from core.transcript.chain import Chain, load
+from core.transcript.chain import Transcript, load
 from core.transcript.documents import written_tokens
 from core.transcript.formats import expect_one, find_format, read
 from core.transcript.formats.conversation import Conversation
 from core.transcript.formats.summarised import split_summary
 from core.transcript.listing import describe
 from core.transcript.projects import SessionFile
-from core.transcript.reader import Log
 
 CLAUDE_CODE = "claude-code"
 
@@ -62,7 +61,7 @@ class Session:
     file: SessionFile
     format: str
     dialect: Dialect
-    claude: tuple[Log, Chain] | None = None
+    claude: Transcript | None = None
     conversation: Conversation | None = None
     inside: Sequence[Path] | None = None
     """Where records of what it was made of may lead to; None: wherever they may at all."""
@@ -91,8 +90,8 @@ class Session:
         """The folder that the session works in, "" where the file does not say."""
         if self.conversation:
             return self.conversation.cwd
-        if self.claude and self.claude[1].leaf:
-            cwd = self.claude[0].row(self.claude[1].leaf).get("cwd")
+        if self.claude and self.claude.chain.leaf:
+            cwd = self.claude.log.row(self.claude.chain.leaf).get("cwd")
             return cwd if isinstance(cwd, str) else ""
         return ""
 
@@ -100,7 +99,7 @@ class Session:
     def model_id(self) -> str:
         """The model of the last response that the API gave, "" when there is none."""
         if self.claude:
-            models = (e.model for e in reversed(self.claude[1].entries) if e.model not in ("", SYNTHETIC))
+            models = (e.model for e in reversed(self.claude.chain.entries) if e.model not in ("", SYNTHETIC))
             return next(models, "")
         return self.conversation.model if self.conversation else ""
 
@@ -169,9 +168,9 @@ def opened(
         yield Session(file, kind, dialect, conversation=read(file.path, file.pick), measuring=measuring)
         return
     expect_one(file.path, file.pick)
-    log, chain = load(file.path, whole)
-    with log:
-        yield Session(file, kind, dialect, claude=(log, chain), inside=inside, measuring=measuring)
+    transcript = load(file.path, whole)
+    with transcript.log:
+        yield Session(file, kind, dialect, claude=transcript, inside=inside, measuring=measuring)
 
 
 def window_of(session: Session, model: Model) -> int:
@@ -187,6 +186,6 @@ def size_of(session: Session, model: Model) -> ContextSize:
     """The size of a session's active view by a model, as all results state it."""
     parts = parts_of_conversation(session.conversation) if session.conversation else []
     if session.claude:
-        chain = session.claude[1]
+        chain = session.claude.chain
         parts = parts_of_messages(session.messages, stale_uuids(chain), projected_uuids(chain))
     return session.measured(parts, model)

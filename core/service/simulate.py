@@ -142,7 +142,7 @@ def _charged(session: Session, history: History, repeats: int) -> Outcome | None
         outcome.cold += not usage.cache_read_tokens
         outcome.add(msgspec.structs.replace(usage, output_tokens=round(sizes.of(message.content))), history.model)
     if session.claude:
-        outcome.compactions = repeats * sum(e.is_boundary for e in session.claude[0].entries)
+        outcome.compactions = repeats * sum(e.is_boundary for e in session.claude.log.entries)
     return outcome
 
 

@@ -88,7 +88,7 @@ def _ids(session: Session) -> set[str]:
     """All ids that a name may lead to."""
     if session.claude is None:
         return {m.uuid for m in session.messages}
-    return {name for entry in session.claude[0].entries for name in (entry.uuid, *entry.tools)}
+    return {name for entry in session.claude.log.entries for name in (entry.uuid, *entry.tools)}
 
 
 def _start_of(ident: str, known: Collection[str]) -> str:

@@ -271,7 +271,7 @@ class _Written:
         return run.operation.rows(self._compacted(self.result())) if self.differs else b""
 
     def _compacted(self, result: StageResult) -> Compacted:
-        run, prefix = self.run, f"{self.run.op}: "
+        run = self.run
         there = {m.uuid for m in self.messages}
         return Compacted(
             session_id=run.operation.new_id,
@@ -280,7 +280,7 @@ class _Written:
             prompt_tokens=[*accumulate(self.sizes, initial=run.session.size.overhead_tokens)],
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
-            title=prefix + run.session.title.removeprefix(prefix),
+            title=run.operation.titled(run.op),
             changed_from=self.changed_from,
             dropped=frozenset(u for m in run.session.messages if m.uuid not in there for u in m.uuids),
             in_place=run.target.in_place,

@@ -43,7 +43,7 @@ def done_before(job: Job) -> str:
         settled = is_settled(session.conversation.active, keep_tokens)
     else:
         note = note_of(*session.claude) if session.claude else None
-        leaf = session.claude[1].leaf if session.claude else None
+        leaf = session.claude.chain.leaf if session.claude else None
         settled = bool(note and leaf and leaf.uuid == note.leaf_uuid and note.keep_tokens <= keep_tokens)
     return "nothing was added since the last compaction" if settled else ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.findings import Finding
@@ -27,7 +28,14 @@ class Chain:
     findings: tuple[Finding, ...] = ()
 
 
-def load(path: Path, whole: bool = False) -> tuple[Log, Chain]:
+class Transcript(NamedTuple):
+    """What was read of a Claude Code transcript, and its active chain."""
+
+    log: Log
+    chain: Chain
+
+
+def load(path: Path, whole: bool = False) -> Transcript:
     """A transcript and its active chain; no more is read than that takes, or all of it when `whole`.
 
     The chain is the same either way.  The log has to be closed.  Raises `InputError` when the file cannot be read.
@@ -35,10 +43,10 @@ def load(path: Path, whole: bool = False) -> tuple[Log, Chain]:
     log = open_log(path, whole)
     chain = active_chain(log)
     if chain.complete:
-        return log, chain
+        return Transcript(log, chain)
     log.close()
     log = open_log(path, whole=True)
-    return log, active_chain(log)
+    return Transcript(log, active_chain(log))
 
 
 def active_chain(log: Log) -> Chain:

@@ -92,7 +92,7 @@ def test_notes_about_a_message_in_a_dead_branch_are_refused(tmp_path: Path) -> N
     path.write_text("\n".join([*rows[:7], branch, *rows[7:]]) + "\n", encoding="utf-8")
     with opened(session_file(path)) as session:
         assert session.claude is not None
-        held = {entry.uuid for entry in session.claude[0].entries}
+        held = {entry.uuid for entry in session.claude.log.entries}
 
         with pytest.raises(NoUsableMemory, match="not in the context any more"):
             planned(session.messages, noted(uuid(0x66)), in_file=sorted(held))

@@ -59,7 +59,7 @@ def test_of_a_large_file_the_compactions_before_the_last_one_are_looked_for(tmp_
     made.boundary("The last.").prompt("And?").answer("So.")
     with opened(session_file(made.write(tmp_path / "s.jsonl"))) as session:
         assert session.claude is not None
-        assert not session.claude[0].whole
+        assert not session.claude.log.whole
         assert "full 4 times" in warnings_of(session)[0]
 
 

@@ -125,7 +125,7 @@ def test_messages_are_counted_as_a_compaction_counts_them(tmp_path: Path) -> Non
     path = made.prompt("More").answer("Done").write(tmp_path / "a.jsonl")
     with opened(session_file(path)) as session:
         assert report(path).messages == len(session.messages) == 4
-        assert len(session.claude[1].entries if session.claude else ()) == 5
+        assert len(session.claude.chain.entries if session.claude else ()) == 5
 
 
 def test_other_clients_sessions_have_one_too() -> None:

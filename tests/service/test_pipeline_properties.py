@@ -168,7 +168,7 @@ def said(found: Sequence[Message]) -> bytes:
 def decided(path: Path) -> list[Decision]:
     with opened(session_file(path), whole=True) as session:
         assert session.claude
-        return [msgspec.json.decode(raw, type=Decision) for raw in decisions_of(session.claude[0])]
+        return [msgspec.json.decode(raw, type=Decision) for raw in decisions_of(session.claude.log)]
 
 
 def results(found: Sequence[Message]) -> dict[str, str]:

@@ -157,7 +157,7 @@ def test_a_dry_run_says_all_and_writes_nothing(path: Path) -> None:
 def decisions(path: Path | str) -> list[Decision]:
     with opened(session_file(Path(path))) as session:
         assert session.claude
-        return [msgspec.json.decode(raw, type=Decision) for raw in decisions_of(session.claude[0])]
+        return [msgspec.json.decode(raw, type=Decision) for raw in decisions_of(session.claude.log)]
 
 
 def test_a_new_file_has_the_decisions_of_its_source_too(path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_new_file_has_the_decisions_of_its_source_too(path: Path) -> None:
 def find_records_of(path: Path | str) -> list[object]:
     with opened(session_file(Path(path))) as session:
         assert session.claude
-        return [*find_records(session.claude[0])]
+        return [*find_records(session.claude.log)]
 
 
 def test_decisions_without_an_effect_are_recorded_in_place_and_nowhere_else(path: Path) -> None:
@@ -195,7 +195,7 @@ def test_decisions_before_the_part_that_is_read_count(path: Path, monkeypatch: p
     monkeypatch.setattr(reader, "WHOLE_BYTES", 100)
     with opened(session_file(path)) as session:
         assert session.claude
-        assert session.claude[0].start > 0
+        assert session.claude.log.start > 0
         state = StageRun(session, "x", (), target(path)).scene.state
 
     assert state.seen == {"toolu_r001"}

@@ -90,7 +90,7 @@ def test_reading_back_says_what_is_missing_and_shows_the_preview(tmp_path: Path)
 def test_a_file_that_holds_the_markers_is_an_ordinary_result(tmp_path: Path) -> None:
     with case("persist-3", tmp_path) as (session, store):
         assert session.claude
-        assert persisted_outputs(session.claude[0], session.claude[1].entries) == {}
+        assert persisted_outputs(session.claude.log, session.claude.chain.entries) == {}
         plan, scene = run(budget(session, store), scene_of(session, store))
         assert stored(plan) == []
         assert sent(scene) == sent(scene_of(session, store))
