@@ -1,9 +1,9 @@
 """What an attachment is: a change of state as data, with the text that the model gets of it.
 
-The fields are named, in JSON, as the client names them, so that its own rows are read by the same classes, and ours
-can be written as rows.  An attachment is appended to the history and never edited.  What was announced before is a
-fold over the earlier attachments of the kind: whoever scans hands in those of the active view, oldest first, and none
-of those that a compaction ate.
+The fields are named, in JSON, as the client names them, so that its own rows are read by the same classes.  An
+attachment is appended to the history and never edited.  What was announced before is a fold over the earlier
+attachments of the kind: whoever scans hands in those of the active view, oldest first, and none of those that a
+compaction ate.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
-from core.model import JSON, Block, Kind, Message, Role, text_block
+from core.model import Block, Kind, Message, Role, text_block
 
 REMINDER = "<system-reminder>\n{}\n</system-reminder>"
-"""The client records the texts of attachments in this wrapper."""
+"""The client wraps the texts of attachments so."""
 
 A = TypeVar("A", bound="Attachment")
 
@@ -34,13 +34,9 @@ class Attachment(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
         """What the model reads, without the wrapper."""
         raise NotImplementedError
 
-    def recorded(self) -> tuple[Block, ...]:
-        """What its row holds."""
-        return (text_block(REMINDER.format(self.text())),)
-
     def blocks(self) -> tuple[Block, ...]:
         """What the model gets."""
-        return self.recorded()
+        return (text_block(REMINDER.format(self.text())),)
 
     @classmethod
     def scan(cls, world: World, earlier: Sequence[Attachment]) -> Sequence[Self]:
@@ -153,18 +149,6 @@ def of_kind(kind: type[A], earlier: Iterable[Attachment]) -> list[A]:
 
 
 def to_message(attachment: Attachment, uuid: str, timestamp: str = "") -> Message:
-    """The message of an attachment, as the row that `to_row` gives reads."""
+    """The message of an attachment."""
     kind = attachment.message_kind
     return Message(attachment.role, kind, attachment.blocks(), (uuid,), timestamp=timestamp)
-
-
-def to_row(attachment: Attachment) -> dict[str, JSON]:
-    """The fields of its row that say what it is; whoever writes the row adds ids, time and parent."""
-    content: list[JSON] = [*attachment.recorded()]
-    data: JSON = msgspec.json.decode(msgspec.json.encode(attachment))
-    return {
-        "type": "attachment",
-        "attachment": data,
-        "rendered": [{"content": content}],
-        "renderedRole": "system" if attachment.message_kind == "prompt" else attachment.role,
-    }

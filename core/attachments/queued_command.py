@@ -7,7 +7,7 @@ from typing import ClassVar, Self, cast
 
 import msgspec
 
-from core.attachments.base import REMINDER, Attachment, World, of_kind
+from core.attachments.base import Attachment, World, of_kind
 from core.model import Block, Kind, Role, block_text, text_block
 
 
@@ -28,10 +28,6 @@ class QueuedCommand(Attachment, frozen=True, tag="queued_command"):
     def blocks(self) -> tuple[Block, ...]:
         """The text without the wrapper, and the images."""
         return (text_block(self.text()), *self._media())
-
-    def recorded(self) -> tuple[Block, ...]:
-        """The text in the wrapper, and the images."""
-        return (text_block(REMINDER.format(self.text())), *self._media())
 
     @classmethod
     def scan(cls, world: World, earlier: Sequence[Attachment]) -> Sequence[Self]:

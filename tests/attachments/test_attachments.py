@@ -1,4 +1,4 @@
-"""All kinds together: one that fails ends nothing, rows and messages are the same, damage is passed over."""
+"""All kinds together: one that fails ends nothing, all are read as they were written, damage is passed over."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import pytest
 
 import core.attachments as attachments
 from core.attachments import KINDS, decode, scan
-from core.attachments.base import Attachment, NoFiles, Planning, Queued, Task, World, to_message, to_row
+from core.attachments.base import Attachment, NoFiles, Planning, Queued, Task, World, to_message
 from core.attachments.changed_files import Change, ChangedFiles
 from core.attachments.date_change import DateChange
 from core.attachments.disk import MOST_BYTES, Disk
 from core.attachments.nested_memory import Content, NestedMemory
 from core.attachments.plan_mode import PlanMode
-from core.context.view import messages_of
 from core.model import JSON
-from core.testing import Transcript
-from core.transcript.chain import load
 from tests.attachments.build import FakeFiles
 
 EVERYTHING = World(
@@ -47,19 +45,17 @@ def test_every_kind_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("attachment", ALL, ids=lambda a: type(a).__name__)
-def test_a_row_reads_as_the_message(attachment: Attachment, tmp_path: Path) -> None:
-    talk = Transcript().prompt("go").answer("done")
-    talk.attachment("x", "y").rows[-1].update(to_row(attachment))
-    log, chain = load(talk.write(tmp_path / "s.jsonl"))
-    with log:
-        read = messages_of(log, chain)[-1]
-
-    assert read == to_message(attachment, str(talk.last), read.timestamp)
+def test_the_data_of_an_attachment_decodes_to_it(attachment: Attachment) -> None:
+    assert decode(msgspec.json.decode(msgspec.json.encode(attachment))) == attachment
 
 
 @pytest.mark.parametrize("attachment", ALL, ids=lambda a: type(a).__name__)
-def test_a_row_decodes_to_the_attachment(attachment: Attachment) -> None:
-    assert decode(to_row(attachment)["attachment"]) == attachment
+def test_all_but_what_a_person_said_is_marked_as_said_by_nobody(attachment: Attachment) -> None:
+    message = to_message(attachment, "u1")
+
+    first = str(message.content[0]["text"])
+    assert first.startswith("<system-reminder>") == (message.kind != "prompt")
+    assert attachment.text() in first
 
 
 def test_a_kind_that_fails_is_named_and_the_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
