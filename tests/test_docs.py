@@ -12,6 +12,7 @@ import click
 import pytest
 
 from cli.main import foldmark, run
+from tests.disk import tree
 
 ROOT = Path(__file__).parents[1]
 WRITTEN = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "mcp_server").rglob("*.md"))]
@@ -66,7 +67,7 @@ def test_a_documented_command_works(page: str, text: str, project: Path, capsys:
     if args[0] == "setup":
         args.append("--yes")
     if args[0] == "undo":
-        assert run(["compact", "latest", "--in-place"]) == 0
+        assert run(["compact", "latest"]) == 0
     if args[0] == "compact" and "memory" in args:
         assert run(["memory", "update", "latest"]) == 0
     assert run(args) == 0, capsys.readouterr().err
@@ -74,3 +75,21 @@ def test_a_documented_command_works(page: str, text: str, project: Path, capsys:
 
 def test_there_are_some() -> None:
     assert len(FOUND) > 5
+
+
+def test_the_readmes_first_commands_work_one_after_the_other(project: Path, scratch_home: Path) -> None:
+    use = (ROOT / "README.md").read_text(encoding="utf-8").split("## Use")[1].split("```")[1]
+    lines = [shlex.split(line, comments=True) for line in use.splitlines() if line.startswith("foldmark")]
+    before = tree(scratch_home / ".claude")
+
+    for line in lines:
+        assert run(line[1:]) == 0, line
+        if line[1:2] == ["compact"]:
+            made = tree(scratch_home / ".claude")
+            assert made != before
+            assert run(line[1:]) == 0
+            assert tree(scratch_home / ".claude") == made, "what was just made is not compacted again"
+            assert run(["report", "latest"]) == 0
+
+    assert lines[-1][1:] == ["undo", "latest"]
+    assert tree(scratch_home / ".claude") == before

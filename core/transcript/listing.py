@@ -19,6 +19,7 @@ from msgspec import Raw
 from core.times import time_from
 from core.transcript.note import END_TYPE
 from core.transcript.projects import SessionFile, project_folders, project_slug, read_small, session_files, spellings
+from core.transcript.records import is_as_made
 
 END_BYTES = 64 << 10
 """What is read at each end of a file."""
@@ -41,7 +42,8 @@ class SessionInfo:
     cwd: str
     """The folder it was started in; "" when the file does not say."""
     updated: float
-    """Time of the last row in seconds since 1970; the file's own time when no row has one."""
+    """Time of the last row in seconds since 1970; the file's own when no row has one, or all rows are a copy that
+    Foldmark made: then it is newer than what it was made of."""
     version: str
     """Of the client that wrote last."""
     model: str
@@ -133,6 +135,8 @@ def last_written(file: SessionFile) -> float:
 
     Not the time of the file: a copy, a backup, an undo change that, and nobody was at work in the session.
     """
+    if is_as_made(file):
+        return file.mtime
     with suppress(OSError), file.path.open("rb", buffering=0) as stream:
         stream.seek(max(0, file.size_bytes - _GLANCE_BYTES))
         for row in _rows(reversed((stream.read(_GLANCE_BYTES) or b"").split(b"\n"))):
@@ -163,7 +167,7 @@ def describe(file: SessionFile, live: Collection[str] = ()) -> SessionInfo:
     elif any(_find_row(part, key, kind) for part in (tail, head) for key, kind in _BOUNDARIES):
         state = "compacted"
     title = _title(file, head, tail) or facts.prompt or facts.command
-    updated = _seconds(facts.timestamp) or file.mtime
+    updated = (0.0 if is_as_made(file) else _seconds(facts.timestamp)) or file.mtime
     return SessionInfo(
         file, _shown_title(title), facts.cwd, updated, facts.version, facts.model, facts.usage_tokens, state
     )

@@ -35,7 +35,8 @@ T = TypeVar("T")
 def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | None = None) -> SessionFile:
     """Find the one transcript that `name` stands for.
 
-    In this order: `latest` (the newest with a conversation: of `folder`, else of all), a file's path (relative to
+    In this order: `latest` (the newest with a conversation, of `folder`, else of all; what Foldmark made counts from
+    when it was made, so it stands for its source until somebody goes on there), a file's path (relative to
     `folder`), an id, the start of an id, a title, a part of one.  Subagents are found by their ids.
     With `roots`, what is found must lie in one of them, or in the client's own projects, links followed; nothing is
     said of other paths, not even whether they are there.

@@ -19,7 +19,7 @@ import msgspec
 
 from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
 from core.transcript.live import FileState, open_in
-from core.transcript.projects import AGENT_PREFIX, session_file
+from core.transcript.projects import AGENT_PREFIX, SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES, Log, open_log
 from core.transcript.store import Store
 from core.transcript.writer import locked, replace
@@ -105,8 +105,22 @@ def find_records(log: Log) -> list[Placed]:
 
 def first_record(path: Path) -> Record | None:
     """The record at the front of a transcript; None where Foldmark did not write it, or a newer version did."""
+    return _first(path).record
+
+
+def is_as_made(file: SessionFile) -> bool:
+    """Whether Foldmark made the whole of a transcript: nobody went on in it since.  Raises no OSError."""
+    with suppress(OSError):
+        first = _first(file.path)
+        return first.record is not None and first.end == file.size_bytes
+    return False
+
+
+def _first(path: Path) -> Placed:
+    """What the first row places; a row that begins as none is not read to its end."""
     with path.open("rb") as file:
-        return _placed(file.readline().removesuffix(b"\n"), 0).record
+        is_one = file.peek(len(_PREFIX)).startswith(_PREFIX)
+        return _placed(file.readline().removesuffix(b"\n") if is_one else b"", 0)
 
 
 def decisions_of(log: Log) -> list[msgspec.Raw]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from core.model import JSON
 from core.transcript.listing import END_BYTES, TITLE_CHARS, SessionInfo, describe, last_written, sessions
 from core.transcript.projects import SessionFile, session_file
+from core.transcript.records import Record, Source
 
 DATA = Path(__file__).parents[1] / "data" / "cases"
 ID = "11111111-1111-4111-8111-111111111111"
@@ -273,3 +274,21 @@ def test_sessions_are_in_the_order_of_the_times_that_they_show(path: Path) -> No
     found = list(sessions(path.parents[2]))
     assert [i.file.path for i in found] == [paths[name] for name in ("evening", "no rows", "noon", "morning")]
     assert [i.updated for i in found] == [last_written(i.file) for i in found]
+
+
+def test_a_copy_counts_from_when_it_was_made_until_somebody_goes_on_in_it(path: Path) -> None:
+    source = describe(session_file(write(path, user("first"), assistant())))
+    rows = path.read_bytes()
+    record = Record(op="compact", id="1", session_id="copy", source=Source(str(path), ID, len(rows)))
+    copy = path.with_name("copy.jsonl")
+    copy.write_bytes(record.row(rows) + rows)
+
+    assert [(i.file.path, i.updated == i.file.mtime) for i in sessions(path.parents[2])] == [
+        (copy, True),
+        (path, False),
+    ]
+    assert last_written(session_file(copy)) > source.updated
+
+    copy.write_bytes(copy.read_bytes() + json.dumps(user("go on", timestamp="2026-01-05T10:00:00Z")).encode() + b"\n")
+
+    assert describe(session_file(copy)).updated == source.updated - 5 + 3600

@@ -17,8 +17,9 @@ from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
 from core.model import Message
 from core.transcript import records
 from core.transcript.live import FileState
+from core.transcript.projects import session_file
 from core.transcript.reader import open_log
-from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, undo
+from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, is_as_made, undo
 from core.transcript.store import Store
 from core.transcript.writer import append, write_new
 from tests.disk import stored
@@ -299,6 +300,18 @@ def test_a_file_that_foldmark_made_is_removed_with_its_store(session: Path) -> N
     assert undone(path)
     assert [entry.name for entry in session.parent.iterdir()] == [session.name]
     assert session.read_bytes() == OLD
+
+
+def test_a_file_is_as_made_until_somebody_goes_on_in_it(session: Path) -> None:
+    made = compact(session)
+
+    assert is_as_made(session_file(made))
+    assert not is_as_made(session_file(session))
+    gone = session_file(made)
+    added(made, b'{"type":"user"}\n')
+    assert not is_as_made(session_file(made))
+    made.unlink()
+    assert not is_as_made(gone)
 
 
 def test_a_session_that_went_on_is_not_removed(session: Path) -> None:
