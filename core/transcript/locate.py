@@ -83,8 +83,9 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
 
 
 def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[SessionFile]:
-    """Find all transcripts that the names stand for: as `locate`, but a folder stands for those right in it, and a
-    pattern (`*`, `?`, `[`) for the files that match it.  Each transcript once, in the order of the names.
+    """Find all transcripts that the names stand for: as `locate`, but a folder stands for those right in it (where there
+    are none, for the sessions that were started there), and a pattern (`*`, `?`, `[`) for the files that match it.
+    Each transcript once, in the order of the names.
 
     Raises SessionNotFound for a name that stands for none.
     """
@@ -98,9 +99,9 @@ def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[Session
 def _expanded(name: str, claude_dir: Path, folder: Path) -> list[SessionFile]:
     path = folder / name
     if name and _is_dir(path):
-        files = list(transcripts(path))
+        files = list(transcripts(path)) or [info.file for info in sessions(claude_dir, os.path.abspath(path))]
         if not files:
-            raise SessionNotFound(f"there is no transcript in {name}", f"transcripts end in {SUFFIX}")
+            raise SessionNotFound(f"there is no transcript in {name}, and no session was started there", _HINT)
         # Old clients put subagents beside the sessions: a folder of sessions stands for those.
         return [file for file in files if not file.path.name.startswith(AGENT_PREFIX)] or files
     is_pattern = any(mark in name for mark in "*?[") and not _is_file(path)

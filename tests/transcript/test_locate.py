@@ -9,6 +9,7 @@ import pytest
 
 from core.errors import SessionNotFound
 from core.transcript.locate import expand, locate
+from core.transcript.projects import project_slug
 
 DATA = Path(__file__).parents[1] / "data" / "cases"
 FIRST = "11111111-1111-4111-8111-111111111111"
@@ -257,6 +258,22 @@ def test_a_title_may_look_like_a_pattern(home: Home) -> None:
 def test_a_name_that_stands_for_nothing_is_refused(home: Home, name: str) -> None:
     with pytest.raises(SessionNotFound):
         expand([name], home.claude, home.first.parent)
+
+
+def test_a_folder_without_transcripts_stands_for_the_sessions_that_were_started_there(
+    home: Home, tmp_path: Path
+) -> None:
+    shop = tmp_path / "shop"
+    (shop / "src").mkdir(parents=True)
+    path = home.put("-srv-app", SECOND, "x", 1).rename(tmp_path / "moved.jsonl")
+    row = f'{{"type":"user","cwd":"{shop}","message":{{"content":"hi"}}}}\n'
+    mine = home.put(project_slug(str(shop)), "mine", "x", 1)
+    mine.write_text(row)
+
+    for name, folder in ((".", shop), ("..", shop / "src"), (str(shop), home.folder)):
+        assert [file.path for file in expand([name], home.claude, folder)] == [mine]
+    path.rename(shop / "moved.jsonl")
+    assert [file.path.name for file in expand(["."], home.claude, shop)] == ["moved.jsonl"]
 
 
 def test_a_folder_without_transcripts_is_refused(home: Home, tmp_path: Path) -> None:
