@@ -82,10 +82,15 @@ def pick_option(function: F) -> F:
     return click.option("--pick", default="", metavar="NAME", help=shown)(function)
 
 
+def out_option(shown: str) -> Callable[[F], F]:
+    """Add `--out`: the parameter `out_dir`."""
+    return click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help=shown)
+
+
 def target_options(function: F) -> F:
     """Add `--out`, `--in-place` and `--dry-run`: the parameter `target`."""
 
-    @click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for what is new.")
+    @out_option("Folder for what is new.")
     @click.option("--in-place", is_flag=True, help="Append to the transcript itself; its old rows stay.")
     @click.option("--dry-run", is_flag=True, help="Say what would be done; write nothing.")
     @wraps(function)

@@ -26,7 +26,7 @@ from core.turn.fixed import git_in
 @click.argument("question")
 @click.option("--model", default="", metavar="ID", help="The model that answers; else that of the session.")
 @click.option("--save", is_flag=True, help="Write a new session with the question and the answer.")
-@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for that session.")
+@options.out_option("Folder for that session.")
 @click.option("--bare", is_flag=True, help="Send nothing but the session: no memory files, no git status, no changes.")
 @options.pick_option
 @options.json_option

@@ -16,7 +16,7 @@ from core.transcript.projects import SessionFile
 @click.command()
 @click.argument("sessions", nargs=-1, required=True)
 @click.option("--repair", is_flag=True, help="Write a repaired copy of each damaged one, as a new session.")
-@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the copies.")
+@options.out_option("Folder for the copies.")
 @options.pick_option
 @options.json_lines_option
 @click.pass_context

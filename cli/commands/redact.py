@@ -18,7 +18,7 @@ SHOWN = 40
 @click.command()
 @click.argument("session")
 @click.option("--check", is_flag=True, help="List them and write nothing; the exit code is 1 when there are any.")
-@click.option("--out", "out_dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the new file.")
+@options.out_option("Folder for the new file.")
 @click.option("--in-place", is_flag=True, help="Not possible; says what to do instead.")
 @options.pick_option
 @options.json_option

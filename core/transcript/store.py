@@ -39,14 +39,6 @@ _CLIENT_SUFFIXES = (".txt", ".json")
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
-    """What one compaction stored: the page, and every body on it or beside it."""
-
-    path: Path
-    bodies: tuple[Body, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Store:
     """The stored bodies of one session; the folder need not exist before something is stored."""
 
@@ -87,7 +79,7 @@ class Store:
                     self._drop_empty()  # who waits for the folder makes it anew
                     stack.pop_all()
 
-    def archive(self, name: str, messages: Sequence[Message], header: str = "", ident: str = "") -> Archive:
+    def archive(self, name: str, messages: Sequence[Message], header: str = "", ident: str = "") -> None:
         """Store messages, without secrets, as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
 
         With an `ident`, that finds all of them together.
@@ -97,7 +89,6 @@ class Store:
         page = render(self.page(name).name, header, redact_messages(messages), ident)
         files = {file: [content] for file, content in page.media.items()}
         self.write({**files, page.file: page.pieces}, page.bodies)
-        return Archive(self.page(name), tuple(page.bodies))
 
     def put(self, ident: str, content: JSON, name: str = "") -> Path:
         """Store one body, the content of a tool result (`name` is the tool) or an image or document, as its own file.
