@@ -13,7 +13,7 @@ from core.service.inline import spooled, with_messages
 from core.service.job import Choices, CompactResult
 from core.service.persist import persist
 from core.summarizers.base import Summarizer, SummaryRequest
-from core.summarizers.given import Given
+from core.summarizers.host import Given
 from core.transcript.projects import SessionFile
 from mcp_server.config import Config
 from mcp_server.work import Stoppable

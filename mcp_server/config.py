@@ -86,7 +86,7 @@ class Config:
 
     def choices(self, target: Target) -> Choices:
         """All about a compaction that the user has set."""
-        from core.service.chosen import choices_of
+        from core.service.from_settings import choices_of
 
         return choices_of(self.settings, self.home, target, self.known)
 

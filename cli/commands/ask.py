@@ -13,7 +13,7 @@ from cli.written import show_ways
 from core.api.endpoint import ApiError
 from core.context.tokens.window import Measuring
 from core.service.ask import AskOptions, AskResult, Voice, ask
-from core.service.chosen import choices_of
+from core.service.from_settings import choices_of
 from core.service.operation import Target
 from core.service.stages import StageSettings
 from core.service.surroundings import Machine

@@ -19,8 +19,8 @@ from cli.written import show_ways
 from core.context.tokens.window import Measuring
 from core.report.words import saved
 from core.service.automatic import Guards
-from core.service.chosen import choices_of
 from core.service.compact import WAYS, CompactResult, compact
+from core.service.from_settings import choices_of
 from core.service.job import Choices, How
 from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE

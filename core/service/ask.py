@@ -26,13 +26,13 @@ from core.errors import Damaged, InputError, NoUsableMemory
 from core.memory.files import MemoryFiles
 from core.model import Message, block_text
 from core.redact.text import redact
+from core.service.by_notes import by_notes
 from core.service.job import DEFAULT_NOTES, Choices
-from core.service.noted import by_notes
 from core.service.operation import Operation, StageReport
 from core.service.plain import sendable, tools_of
 from core.service.session import Result, Session, SessionRef, opened, window_of
-from core.service.spent import Spent, spent
 from core.service.surroundings import Machine, Surroundings
+from core.service.usage import Spent, spent
 from core.stages.base import Stage
 from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact

@@ -9,12 +9,12 @@ from dataclasses import replace
 from core.api.endpoint import ApiError
 from core.errors import NothingToCompact, NoUsableMemory, SummaryRejected
 from core.service.automatic import warnings_of
+from core.service.by_notes import memory
+from core.service.by_summary import done_before, full, partial
 from core.service.job import Asked, Choices, CompactResult, How, Job
 from core.service.micro import micro
-from core.service.noted import memory
 from core.service.operation import attempted
 from core.service.session import opened
-from core.service.summarised import done_before, full, partial
 from core.summarizers.base import Summarizer
 from core.transcript.projects import SessionFile
 

@@ -16,8 +16,8 @@ from core.report.data import Fidelity
 from core.service.automatic import NO_GUARDS, Guards
 from core.service.operation import Loss, Outcome, Target
 from core.service.session import Session
-from core.service.spent import Spent
 from core.service.stages import NO_SETTINGS, StageSettings
+from core.service.usage import Spent
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 

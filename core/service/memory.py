@@ -23,7 +23,7 @@ from core.memory.part import Part, Unseen, chunks, unseen
 from core.model import JSON, Usage, block_text
 from core.redact.values import redact_messages
 from core.service.session import Result, Session, SessionRef, opened
-from core.service.spent import Spent, spent
+from core.service.usage import Spent, spent
 from core.transcript.live import FileState
 from core.transcript.projects import SessionFile
 

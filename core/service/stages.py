@@ -16,8 +16,8 @@ from core.context.decisions import Decision, fold
 from core.context.tokens.ledger import items_of, measure_like
 from core.context.tokens.window import AS_FOUND, Measuring
 from core.model import Message
-from core.service.decided import decided, take_along, with_contents_back
 from core.service.operation import Loss, Operation, Outcome, StageReport, Target, attempted
+from core.service.past_decisions import decided, take_along, with_contents_back
 from core.service.session import Session, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies, store_pages

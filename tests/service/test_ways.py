@@ -25,9 +25,9 @@ from core.service.history import output
 from core.service.job import Choices, CompactResult, How
 from core.service.operation import Target
 from core.service.session import opened
-from core.service.spent import Spent
 from core.service.stages import StageSettings
 from core.service.undo import undo
+from core.service.usage import Spent
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive

@@ -11,7 +11,7 @@ from core.errors import CompactionError, SummaryPending, SummaryRejected
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.summarizers.fallback import Fallback
-from core.summarizers.given import Given
+from core.summarizers.host import Given
 from tests.summarizers.build import answer, done, said
 
 REQUEST = SummaryRequest(

@@ -13,10 +13,10 @@ from core.compaction.full import Plan, choose, plan, text_message
 from core.compaction.state import NO_STATE, State, state_of
 from core.context.rounds import cut_points, in_thinking_loop
 from core.report.fidelity import fidelity
+from core.service.final_plan import FinalPlan
 from core.service.job import CompactResult, Done, Job
 from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
-from core.service.settled import Settled
-from core.service.spent import spent
+from core.service.usage import spent
 from core.summarizers.fallback import repairer_of, rescue_of
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id
@@ -52,11 +52,11 @@ def carried_out(task: Task) -> CompactResult:
     """What a compaction comes to: planned and written, or found written before."""
     if earlier := task.operation.written:
         return task.written_before(earlier)
-    settled = Settled.of(task.planned(), task.job, task.operation.store)
-    planned = settled.plan
+    final = FinalPlan.of(task.planned(), task.job, task.operation.store)
+    planned = final.plan
     with task.operation.pending() as reason:
         if not reason:
-            task.write(settled)
+            task.write(final)
     remarks = () if reason else task.job.hooks.post_compact(task.job.about, planned.summary.text).remarks
     return task.result(planned, reason, remarks)
 
@@ -141,21 +141,21 @@ class Task:
             rescue=rescue_of(job.asked.summarizer),
         )
 
-    def write(self, settled: Settled) -> None:
+    def write(self, final: FinalPlan) -> None:
         """Stores what goes, then writes what stays: a body is on disk before anything leans on it.
 
         In place, what goes is in the transcript already.
         """
-        operation, session, planned = self.operation, self.job.session, settled.plan
+        operation, session, planned = self.operation, self.job.session, final.plan
         if not self.job.target.in_place:
             header = f"What a compaction took out of session {session.file.id}"
             operation.store.archive(self.page, planned.gone, header)
-        settled.store(self.job, operation.store)
-        operation.write(self._record(settled), self._content(planned))
+        final.store(self.job, operation.store)
+        operation.write(self._record(final), self._content(planned))
 
-    def _record(self, settled: Settled) -> Record:
-        operation, planned = self.operation, settled.plan
-        decisions = tuple(msgspec.Raw(msgspec.json.encode(d)) for d in settled.decisions)
+    def _record(self, final: FinalPlan) -> Record:
+        operation, planned = self.operation, final.plan
+        decisions = tuple(msgspec.Raw(msgspec.json.encode(d)) for d in final.decisions)
         stored = tuple(sorted(operation.store.written)) if self.job.target.in_place else ()
         return Record(
             op="compact",

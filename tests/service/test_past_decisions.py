@@ -10,9 +10,9 @@ import pytest
 from core.context.decisions import CacheEdited, Decision, MediaReplaced, Replaced, Snipped, fold
 from core.errors import WriteFailed
 from core.model import Block, Message, block_text, tool_results
-from core.service.decided import decided, with_contents_back
 from core.service.history import output
 from core.service.operation import Target
+from core.service.past_decisions import decided, with_contents_back
 from core.service.session import opened
 from core.service.stages import StageResult, run_stages
 from core.service.undo import undo

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from core.compaction.full import Measure, Plan
 from core.context.decisions import Decision, State, fold
 from core.model import Message
-from core.service.decided import decided, still_about, take_along, with_contents_back
 from core.service.job import Job
+from core.service.past_decisions import decided, still_about, take_along, with_contents_back
 from core.stages.base import Plan as StagePlan
 from core.stages.base import Scene, applied
 from core.stages.media import Media, MediaSettings
@@ -17,7 +17,7 @@ from core.transcript.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class FinalPlan:
     """A compaction ready to be written: no kept result points to what goes, no kept message holds an image.
 
     An image or document that the API cannot process would make every request of the new session fail: a note that
@@ -31,7 +31,7 @@ class Settled:
     _media: StagePlan
 
     @classmethod
-    def of(cls, planned: Plan, job: Job, store: Store) -> Settled:
+    def of(cls, planned: Plan, job: Job, store: Store) -> FinalPlan:
         """A plan settled; `store` is that of the result."""
         earlier = decided(job.session)
         old = Store.beside(job.session.path)

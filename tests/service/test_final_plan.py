@@ -21,9 +21,9 @@ from core.context.decisions import (
     Withdrawn,
 )
 from core.model import JSON, Block, Message, block_text, is_media, tool_results
-from core.service.decided import decided, still_about
 from core.service.history import output
 from core.service.operation import Target
+from core.service.past_decisions import decided, still_about
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
 from core.service.undo import undo

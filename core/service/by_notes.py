@@ -14,9 +14,9 @@ from core.compaction.restore_state import restored_state
 from core.errors import Locked, NoUsableMemory
 from core.memory.files import Held, MemoryFiles
 from core.memory.notes import budget_tokens
+from core.service.by_summary import Task, carried_out, done_before
 from core.service.job import DEFAULT_NOTES, CompactResult, Job, NotesRules
 from core.service.session import Session
-from core.service.summarised import Task, carried_out, done_before
 
 
 def memory(job: Job) -> CompactResult:
