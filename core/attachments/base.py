@@ -122,7 +122,7 @@ class World:
     agents: Mapping[str, str] | None = None
     """Agent types: name -> the line that lists it."""
     mcp_instructions: Mapping[str, str] | None = None
-    """Connected servers: name -> what they say about themselves."""
+    """Connected servers: name -> what they say about themselves, with or without a heading."""
     files: Files = field(default_factory=NoFiles)
     cwd: str = ""
     home: str = ""

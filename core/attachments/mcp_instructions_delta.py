@@ -31,7 +31,8 @@ class McpInstructionsDelta(Delta, frozen=True, tag="mcp_instructions_delta"):
         """The blocks of all servers that say something."""
         if world.mcp_instructions is None:
             return None
-        return {name: f"## {name}\n{said}" for name, said in world.mcp_instructions.items() if said.strip()}
+        named = ((name, f"## {name}\n", said) for name, said in world.mcp_instructions.items() if said.strip())
+        return {name: said if said.startswith(heading) else heading + said for name, heading, said in named}
 
     @classmethod
     def of(cls, added: Mapping[str, str], removed: Sequence[str], is_first: bool) -> Self:

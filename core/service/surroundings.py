@@ -39,6 +39,7 @@ from core.model import (
     tool_uses,
 )  # fmt: skip
 from core.redact.text import redact
+from core.redact.values import redact_json
 from core.service.known_files import known_files
 from core.service.session import Session
 from core.times import time_from
@@ -135,11 +136,12 @@ class Surroundings:
 
     @cached_property
     def _announced(self) -> dict[str, dict[str, object]]:
-        """The data of the client's rows that announced something which scans know, by the row."""
+        """The data of the client's rows that told the model something which scans know, by the row."""
+        shown = {message.uuid for message in self.messages}
         return {
             uuid: msgspec.convert(data, dict[str, object])
             for uuid, data in self._attachments.items()
-            if decode(data) is not None
+            if uuid in shown and decode(data) is not None
         }
 
     @cached_property
@@ -148,7 +150,7 @@ class Surroundings:
             return {}
         log, chain = self.session.claude
         rows = [entry for entry in chain.entries if entry.type == "attachment"]
-        return {entry.uuid: mapping(log.body(entry).get("attachment")) for entry in rows}
+        return {entry.uuid: mapping(redact_json(log.body(entry).get("attachment"))[0]) for entry in rows}
 
     def _injected(self) -> frozenset[str]:
         """The memory files that the client put into what is still in view."""

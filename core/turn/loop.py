@@ -29,6 +29,7 @@ from core.turn.autocompact import HEADROOM_SHARE, MAX_REFILLS, Question, due, le
 from core.turn.contributors import largest
 from core.turn.events import Acted, Appended, Attached, Compacted, Failed, Paused, Recovered, Refilled, Row
 from core.turn.recovery import Ladder
+from core.turn.request import server_cleared_tokens
 from core.turn.state import TurnState
 from core.turn.work import MemoryPlan, Work
 
@@ -54,6 +55,11 @@ class TurnResult:
     warnings: tuple[str, ...]
     attached: tuple[str, ...] = ()
     """The kinds of the changes that were told, in order."""
+
+    @property
+    def server_cleared_tokens(self) -> int:
+        """What the server says that it deleted of the last prompt, with edits that are pinned or public."""
+        return server_cleared_tokens(self.reply.raw)
 
 
 @dataclass

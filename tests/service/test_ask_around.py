@@ -212,6 +212,8 @@ def test_what_the_client_announced_is_announced_again_only_once_a_compaction_ate
     content: JSON = {"path": drafts, "content": "These are drafts."}
     announced(made, {"type": "nested_memory", "path": drafts, "content": content})
     announced(made, {"type": "instructions", "files": [{"path": rules, "content": "Use tabs."}]})
+    secret = "Use token=ghp_0123456789abcdefABCDEF0123456789abcd."
+    announced(made, {"type": "mcp_instructions_delta", "addedNames": ["db"], "addedBlocks": [f"## db\n{secret}"]})
     announced(made, {"type": "unheard_of"})
     path = made.answer("So.").write(tmp_path / "s.jsonl")
 
@@ -224,6 +226,8 @@ def test_what_the_client_announced_is_announced_again_only_once_a_compaction_ate
     assert "full" in {s.stage for s in result.stages}
     assert "agent_listing_delta" in result.attachments
     assert "tester: runs tests" in body(fake)
+    assert "mcp_instructions_delta" in result.attachments
+    assert "ghp_0123" not in body(fake)
     assert "Use tabs." in fake.bodies[-1]["messages"][0]["content"][0]["text"]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.api.endpoint import ApiError
+from core.api.endpoint import ApiError, Reply
 from core.attachments.base import Queued, World
 from core.attachments.date_change import DateChange
 from core.compaction.full import Context, Plan, assembled
@@ -552,6 +552,13 @@ def test_no_proposal_is_made_where_none_is_due(tmp_path: Path) -> None:
 
     assert talk.work.state.attachments == ()
     assert str(fake.bodies[0]).count("[id:") == 1
+
+
+def test_what_the_server_deleted_of_the_prompt_is_said(tmp_path: Path) -> None:
+    raw: dict[str, JSON] = {"usage": {"cache_deleted_input_tokens": 4_000}}
+    fake = Fake(lambda _fake, _body: Reply((text_block("Done."),), "end_turn", raw=raw))
+
+    assert conversation(tmp_path, fake, stages=()).turn("Hi.").server_cleared_tokens == 4_000
 
 
 def test_a_loop_of_calls_has_an_end(tmp_path: Path) -> None:
