@@ -83,9 +83,9 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
 
 
 def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[SessionFile]:
-    """Find all transcripts that the names stand for: as `locate`, but a folder stands for those right in it (where there
-    are none, for the sessions that were started there), and a pattern (`*`, `?`, `[`) for the files that match it.
-    Each transcript once, in the order of the names.
+    """Find all transcripts that the names stand for: as `locate`, but a folder stands for those right in it (where
+    there are none, for the sessions that were started there), and a pattern (`*`, `?`, `[`) for the files that match
+    it.  Each transcript once, in the order of the names.
 
     Raises SessionNotFound for a name that stands for none.
     """
