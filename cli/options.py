@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from shutil import copyfileobj
@@ -63,6 +64,16 @@ class Span(click.ParamType[float]):
         if found is None:
             self.fail(f"{value!r} is no span of time: write 50m, 3h, 2d", param, ctx)
         return float(int(found[1]) * _SECONDS[found[2]])
+
+
+class Name(click.Choice[str]):
+    """One of several names; whoever writes another one is told which are near."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        """As for every choice, and what may have been meant."""
+        said = super().get_invalid_choice_message(value, ctx)
+        near = get_close_matches(str(value).casefold(), self.choices)
+        return f"{said} Did you mean {' or '.join(near)}?" if near else said
 
 
 def json_option(function: F) -> F:

@@ -29,7 +29,7 @@ def command(as_json: bool) -> int:
     states = [(h.label, _state(h), h.config) for h in report.hosts]
     ui.print_table(("HOST", "SERVER", "SETTINGS"), states, shrinks="SETTINGS")
     ui.echo()
-    rows = [(s.name, s.value, s.origin) for s in report.settings]
+    rows = [(s.name, s.value or "-", s.origin) for s in report.settings]
     ui.print_table(("SETTING", "VALUE", "SET BY"), rows, shrinks="VALUE")
     return 0 if report.ok else 1
 
@@ -37,4 +37,6 @@ def command(as_json: bool) -> int:
 def _state(host: HostState) -> str:
     if host.problem:
         return "unreadable"
+    if host.missing:
+        return "registered, does not start"
     return "registered" if host.registered else "not registered" if host.found else "no such host here"

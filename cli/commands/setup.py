@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 
 import click
@@ -17,7 +18,7 @@ _COMMAND_S = 60
 
 
 @click.command()
-@click.argument("host", type=click.Choice([*HOSTS]))
+@click.argument("host", type=options.Name([*HOSTS]))
 @click.option("--remove", is_flag=True, help="Take the server out again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Show the change; write nothing.")
@@ -40,7 +41,7 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
         _show(setup, remove)
     if dry_run or setup.needless:
         result = setup.result
-    elif yes or click.confirm("Make this change?", err=True):
+    elif yes or _agreed(ctx):
         result = apply_setup(setup, _run)
     else:
         ui.echo("nothing was changed")
@@ -49,6 +50,19 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
         ui.emit(result)
     elif result.changed:
         _show_done(result, remove)
+
+
+def _agreed(ctx: click.Context) -> bool:
+    try:
+        return click.confirm("Make this change?", err=True)
+    except click.Abort:
+        if _has_terminal():
+            raise
+        raise click.UsageError("nobody is there to ask: add --yes or --dry-run", ctx) from None
+
+
+def _has_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
 
 
 def _run(command: Sequence[str]) -> int:

@@ -11,7 +11,7 @@ from typing import Literal
 from core import __version__
 from core.context.tokens.models import load as load_models
 from core.errors import FoldmarkError
-from core.hosts.base import Launch, Machine
+from core.hosts.base import NAME, Launch, Machine
 from core.hosts.probe import NoServer, probe
 from core.service.session import Result
 from core.service.setup import HostState, host_states
@@ -55,14 +55,21 @@ def doctor(settings: Settings, private_dirs: Sequence[Path], machine: Machine, l
     checks += [_writable(folder) for folder in private_dirs]
     checks.append(_server(launch))
     hosts = host_states(machine)
-    checks += [_broken(host) for host in hosts if host.problem]
+    checks += [_broken(host) for host in hosts if host.problem or host.missing]
     lines = [
-        SettingLine(name=key, value=str(getattr(settings, key)), origin=settings.origin(key))
+        SettingLine(name=key, value=_value(getattr(settings, key)), origin=settings.origin(key))
         for key in type(settings).model_fields
     ]
     ok = all(c.state != "problem" for c in checks)
     python = sys.version.split()[0]
     return DoctorReport(version=__version__, python=python, ok=ok, checks=checks, hosts=hosts, settings=lines)
+
+
+def _value(value: object) -> str:
+    """A setting in words; "" where nothing is set."""
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def _client_folder(claude_dir: Path) -> Check:
@@ -95,6 +102,11 @@ def _server(launch: Launch) -> Check:
 
 
 def _broken(host: HostState) -> Check:
+    if host.missing:
+        message = f"what it starts as {NAME} is not there: {host.missing}"
+        return Check(
+            name=host.label, state="problem", message=message, advice=f"foldmark setup {host.host} sets it anew"
+        )
     advice = "correct the file by hand: the host reads nothing of it"
     return Check(name=host.label, state="problem", message=host.problem, advice=advice)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -15,6 +16,7 @@ from core.errors import Changed, Damaged, InputError
 from core.hosts.base import Host, Launch, Machine
 from core.hosts.edit import entry_in, with_entry, without_entry
 from core.hosts.known import HOSTS, find_host
+from core.model import JSON
 from core.redact.text import redact
 from core.service.session import Result
 from core.transcript.live import FileState
@@ -51,6 +53,8 @@ class HostState(Result):
     registered: bool
     problem: str
     """Why its settings cannot be read, "" if they can."""
+    missing: str
+    """The program or script of the registered server that is not there, "" if it starts."""
 
 
 class _Receipt(msgspec.Struct, frozen=True):
@@ -61,6 +65,8 @@ class _Receipt(msgspec.Struct, frozen=True):
     """"" where there was no file."""
     sha256: str
     """Of the file as it was left."""
+    folders: tuple[str, ...] = ()
+    """Those that were made for it, the innermost first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ def plan_setup(
     after = _written(config, lambda text: with_entry(text, host, launch), before or b"")
     program = which(host.program) if host.program else None
     command = [program, *host.add(launch)] if program else []
-    return _planned(host, config, before, after, command, state_dir)
+    return _planned(host, config, before, after, host.after, state_dir, command)
 
 
 def plan_removal(name: str, machine: Machine, state_dir: Path) -> Setup:
@@ -111,7 +117,7 @@ def plan_removal(name: str, machine: Machine, state_dir: Path) -> Setup:
         after = _backed_up(receipt)
     else:
         after = _written(config, lambda text: without_entry(text, host), before)
-    return _planned(host, config, before, after, [], state_dir)
+    return _planned(host, config, before, after, f"start {host.label} anew: the server is gone then", state_dir)
 
 
 def apply_setup(setup: Setup, run: Runner) -> SetupResult:
@@ -125,13 +131,13 @@ def apply_setup(setup: Setup, run: Runner) -> SetupResult:
     state = _state_of(setup)
     if setup.after is None or not _is_registered(setup.host, setup.after):
         _write(setup, state)
-        setup.receipt.unlink(missing_ok=True)
+        _forget(setup)
         return result.model_copy(update={"changed": True})
-    backup = _keep(setup)
+    backup, folders = _keep(setup), _folders(setup)
     if not _done_by_host(setup, run):
         _write(setup, _state_of(setup))
     left = _bytes(setup.config) or b""
-    receipt = _Receipt(str(setup.config), str(backup) if backup else "", _digest(left))
+    receipt = _Receipt(str(setup.config), str(backup) if backup else "", _digest(left), folders)
     _put(setup.receipt, msgspec.json.encode(receipt))
     return result.model_copy(update={"changed": True, "backup": receipt.backup})
 
@@ -143,29 +149,53 @@ def host_states(machine: Machine) -> list[HostState]:
 
 def _state(host: Host, machine: Machine) -> HostState:
     config = host.config(machine)
-    problem, registered = "", False
+    problem, entry = "", cast("JSON", None)
     try:
         _, data = _read(host, machine)
-        registered = data is not None and _is_registered(host, data)
-    except (InputError, Damaged) as error:
+        entry = None if data is None else _entry(host, data)
+    except InputError as error:
         problem = str(error)
+    except Damaged as error:
+        problem = f"{config}: {error}"
     found = config.exists() or (config.parent.exists() and config.parent != machine.home)
     return HostState(
-        host=host.name, label=host.label, config=str(config), found=found, registered=registered, problem=problem
+        host=host.name,
+        label=host.label,
+        config=str(config),
+        found=found,
+        registered=entry is not None,
+        problem=problem,
+        missing=_missing(entry),
     )
 
 
+def _missing(entry: JSON) -> str:
+    """What an entry starts and is not there: of the program and the script, as they stand in it, with whole paths."""
+    if not isinstance(entry, dict):
+        return ""
+    args = entry.get("args")
+    started = [entry.get("command"), *(args[:1] if isinstance(args, list) else [])]
+    paths = [Path(word) for word in started if isinstance(word, str)]
+    return next((str(path) for path in paths if path.is_absolute() and not path.exists()), "")
+
+
 def _planned(
-    host: Host, config: Path, before: bytes | None, after: bytes | None, command: list[str], state_dir: Path
+    host: Host,
+    config: Path,
+    before: bytes | None,
+    after: bytes | None,
+    next_step: str,
+    state_dir: Path,
+    command: Sequence[str] = (),
 ) -> Setup:
     result = SetupResult(
         host=host.name,
         config=str(config),
         backup="",
         diff=_diff(config, before or b"", after or b""),
-        command=command,
+        command=[*command],
         changed=False,
-        next_step=host.after if before != after else "",
+        next_step=next_step if before != after else "",
     )
     return Setup(host, config, before, after, result, _receipt_path(state_dir, host))
 
@@ -182,15 +212,25 @@ def _read(host: Host, machine: Machine) -> tuple[Path, bytes | None]:
 
 def _written(config: Path, edit: Callable[[str], str], before: bytes) -> bytes:
     try:
-        return edit(before.decode("utf-8")).encode("utf-8")
-    except UnicodeDecodeError:
-        raise Damaged(f"{config}: no UTF-8 text", "correct the file by hand, or move it away") from None
+        return edit(_text(before)).encode("utf-8")
     except Damaged as error:
         raise Damaged(f"{config}: {error}", error.hint) from None
 
 
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise Damaged("no UTF-8 text", "correct the file by hand, or move it away") from None
+
+
 def _is_registered(host: Host, data: bytes) -> bool:
-    return _written(Path(), lambda text: "y" if entry_in(text, host) is not None else "", data) == b"y"
+    return _entry(host, data) is not None
+
+
+def _entry(host: Host, data: bytes) -> JSON:
+    """The entry of the server in the bytes of the settings, None if there is none; raises Damaged."""
+    return entry_in(_text(data), host)
 
 
 def _done_by_host(setup: Setup, run: Runner) -> bool:
@@ -218,6 +258,22 @@ def _keep(setup: Setup) -> Path | None:
     backup = setup.receipt.with_name(f"{setup.host.name}.{_digest(setup.before)[:12]}.bak")
     _put(backup, setup.before)
     return backup
+
+
+def _folders(setup: Setup) -> tuple[str, ...]:
+    """The folders that have to be made, with those that an earlier registration made."""
+    receipt = _receipt(setup.receipt)
+    made = [str(folder) for folder in setup.config.parents if not folder.exists()]
+    return (*made, *(receipt.folders if receipt else ()))
+
+
+def _forget(setup: Setup) -> None:
+    """Takes away what the registration left beside the file."""
+    receipt = _receipt(setup.receipt)
+    setup.receipt.unlink(missing_ok=True)
+    with suppress(OSError):  # somebody keeps something in it now
+        for folder in receipt.folders if receipt and setup.after is None else ():
+            Path(folder).rmdir()
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -201,4 +201,33 @@ def test_the_state_of_all_hosts(machine: Machine, state: Path) -> None:
     assert states["cursor"].registered
     assert not states["codex"].found
     assert not states["codex"].registered
+    assert states["cursor"].missing == LAUNCH.command
     assert not states["claude-code"].found
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_server_that_is_gone_is_named(name: str, machine: Machine, state: Path, tmp_path: Path) -> None:
+    def missing(launch: Launch) -> str:
+        apply_setup(plan_setup(name, machine, launch, state, no_program), never)
+        return next(s.missing for s in host_states(machine) if s.host == name)
+
+    program, script = tmp_path / "python", tmp_path / "foldmark.py"
+    assert missing(Launch(str(program), (str(script), "serve"))) == str(program)
+    program.touch()
+    assert missing(Launch(str(program), (str(script), "serve"))) == str(script)
+    script.touch()
+    assert missing(Launch(str(program), (str(script), "serve"))) == ""
+    assert missing(Launch("foldmark", ("serve",))) == ""
+
+
+def test_folders_that_were_made_go_unless_somebody_keeps_something_there(machine: Machine, state: Path) -> None:
+    for kept in (False, True):
+        apply_setup(planned("vscode", machine, state), never)
+        folder = find_host("vscode").config(machine).parent
+        if kept:
+            (folder / "settings.json").touch()
+            apply_setup(plan_setup("vscode", machine, Launch("foldmark", ("serve",)), state, no_program), never)
+        apply_setup(plan_removal("vscode", machine, state), never)
+
+        assert folder.exists() == kept
+        assert [*machine.home.iterdir()] == ([machine.home / ".config"] if kept else [])

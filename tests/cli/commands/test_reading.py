@@ -328,6 +328,22 @@ def test_doctor_fails_when_something_has_to_be_put_right(
     assert run(["doctor", "--json"]) == 1
 
 
+def test_doctor_names_a_server_that_does_not_start_and_writes_nothing_as_a_dash(
+    made: Transcript, capsys: Capture, scratch_home: Path
+) -> None:
+    config = scratch_home / ".cursor" / "mcp.json"
+    config.parent.mkdir()
+    config.write_text('{"mcpServers": {"foldmark": {"command": "/gone/python"}}}', encoding="utf-8")
+    assert run(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert (
+        "✗ Cursor: what it starts as foldmark is not there: /gone/python\n  foldmark setup cursor sets it anew" in out
+    )
+    assert re.search(r"Cursor +registered, does not start", out)
+    assert re.search(r"models_file +- ", out)
+    assert re.search(r"allowed_roots +- ", out)
+
+
 def test_doctor_gives_advice(capsys: Capture) -> None:
     out = text(capsys, "doctor")
     assert "· transcripts: " in out

@@ -46,6 +46,7 @@ def test_it_is_taken_out_again(config: Path) -> None:
     result = CliRunner().invoke(command, ["cursor", "--remove", "--yes"])
 
     assert f"taken out of {config}" in result.stdout
+    assert "now start Cursor anew: the server is gone then" in result.stdout
     assert config.read_text() == '{"mcpServers": {}}'
     assert "is not registered" in CliRunner().invoke(command, ["cursor", "--remove"]).stdout
 
@@ -93,3 +94,23 @@ def test_a_program_that_cannot_be_run_does_no_harm(
     CliRunner().invoke(command, ["codex", "--yes"])
 
     assert "[mcp_servers.foldmark]" in (scratch_home / ".codex" / "config.toml").read_text()
+
+
+def test_whoever_cannot_be_asked_is_told_what_to_add(config: Path) -> None:
+    result = CliRunner().invoke(command, ["cursor"], input="")
+
+    assert result.exit_code == 2
+    assert "add --yes" in result.stderr
+    assert config.read_text() == '{"mcpServers": {}}'
+
+
+def test_a_near_name_is_suggested() -> None:
+    assert "Did you mean cursor?" in CliRunner().invoke(command, ["curser"]).stderr
+    assert "Did you mean" not in CliRunner().invoke(command, ["emacs"]).stderr
+
+
+def test_interrupted_at_a_terminal_is_interrupted(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.commands.setup._has_terminal", lambda: True)
+
+    assert CliRunner().invoke(command, ["cursor"], input="").exit_code == 1
+    assert config.read_text() == '{"mcpServers": {}}'
