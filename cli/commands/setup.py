@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -53,12 +54,12 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
 
 
 def _agreed(ctx: click.Context) -> bool:
-    try:
-        return click.confirm("Make this change?", err=True)
-    except click.Abort:
-        if _has_terminal():
-            raise
-        raise click.UsageError("nobody is there to ask: add --yes or --dry-run", ctx) from None
+    with suppress(click.Abort):
+        if sys.stdin is not None:  # closed
+            return click.confirm("Make this change?", err=True)
+    if _has_terminal():
+        raise click.Abort
+    raise click.UsageError("nobody is there to ask: add --yes or --dry-run", ctx)
 
 
 def _has_terminal() -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -96,11 +97,15 @@ def test_a_program_that_cannot_be_run_does_no_harm(
     assert "[mcp_servers.foldmark]" in (scratch_home / ".codex" / "config.toml").read_text()
 
 
-def test_whoever_cannot_be_asked_is_told_what_to_add(config: Path) -> None:
+def test_whoever_cannot_be_asked_is_told_what_to_add(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(command, ["cursor"], input="")
 
     assert result.exit_code == 2
     assert "add --yes" in result.stderr
+    with monkeypatch.context() as closed:
+        closed.setattr("sys.stdin", None)
+        with pytest.raises(click.UsageError, match="add --yes"):
+            command.main(["cursor"], standalone_mode=False)
     assert config.read_text() == '{"mcpServers": {}}'
 
 
