@@ -33,6 +33,7 @@ from core.stages.tool_budget import ToolBudget
 from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summarizer, Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.summarizers.fallback import repairer_of, rescue_of
+from core.times import stamp
 from core.transcript.materialize import derived_id
 from core.transcript.store import Store
 from core.turn.autocompact import is_worth_it
@@ -122,7 +123,7 @@ class Work:
 
     def timestamp(self) -> str:
         """The time as rows have it, "" without a clock."""
-        return self.now.isoformat(timespec="milliseconds").replace("+00:00", "Z") if self.now else ""
+        return stamp(self.now) if self.now else ""
 
     def size(self) -> ContextSize:
         """The size of the next request."""
@@ -184,7 +185,7 @@ class Work:
         mode = "manual" if trigger == "manual" else "auto"
         about = About(self.state.session, self.settings.transcript, cwd, mode)
         planned = by_notes or self._by_summary(context, summarizer, keep_tokens, about)
-        unanswered = _unanswered(messages, planned)
+        unanswered = _unanswered(self.state, planned)
         again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid in unanswered)
         planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
         if trigger == "auto" and not is_worth_it(planned.tokens_before, planned.tokens_after, self.levels):
@@ -263,14 +264,17 @@ class NoGain(NothingToCompact):
         super().__init__(f"only {max(0, before_tokens - after_tokens)} of {before_tokens} tokens would be saved")
 
 
-def _unanswered(messages: Sequence[Message], planned: Plan) -> tuple[str, ...]:
-    """The prompts that are not kept and have no answer yet, or only a part of one: they stay word for word.
+def _unanswered(state: TurnState, planned: Plan) -> tuple[str, ...]:
+    """The last prompt, and those that arrived while it was worked at, where there is no answer yet, or only a part.
 
-    There are several where one arrived while the model was at work.
+    They stay word for word, if they are not kept anyway.
     """
-    answered = max((i for i, m in enumerate(messages) if m.kind == "response" and not tool_uses(m)), default=-1)
-    kept = {m.uuid for m in planned.kept}
-    return tuple(m.uuid for m in messages[answered + 1 :] if m.kind == "prompt" and m.uuid not in kept)
+    last, kept = state.messages[-1], {m.uuid for m in planned.kept}
+    if last.kind == "response" and not tool_uses(last):
+        return ()
+    prompts = [m.uuid for m in state.messages if m.kind == "prompt"]
+    typed = max((i for i, uuid in enumerate(prompts) if uuid not in state.attached), default=0)
+    return tuple(uuid for uuid in prompts[typed:] if uuid not in kept)
 
 
 def _event(how: How, trigger: Trigger, planned: Plan, unanswered: Sequence[str]) -> Compacted:
