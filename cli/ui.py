@@ -124,7 +124,7 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
     """Draw what fills a window: a bar of at most `most` cells, and a line for each part, with its share of all.
 
     `parts` are (label, tokens), `mark_tokens` the place of a threshold.  A part that is there has at least one cell
-    as long as there is room; what does not fit the window is cut, the legend says it all.
+    as long as there is room, one of nothing has no line; what does not fit the window is cut, the legend says it all.
     """
     width = columns(most)
     fills = list(zip(parts, cycle(_SHADES), cycle(_COLOURS), strict=False))
@@ -140,6 +140,8 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
     lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
     label_width = max((len(label) for label, _ in parts), default=0)
     for (label, count), shade, colour in fills:
+        if not count:
+            continue
         share = f"{count / used:.1%}"
         lines.append(f"{_coloured(shade * 2, colour)} {plain(label):{label_width}}  {tokens(count):>6}  {share:>6}")
     return "\n".join(lines)

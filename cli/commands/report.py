@@ -76,7 +76,7 @@ def _print(found: Report) -> None:
         if old is not None:
             ui.echo(f"next request, {state} cache: {dollars(old)} → {dollars(new)}")
     ui.echo("\nWhere it went")
-    places = [(PLACES[place], str(n.messages), ui.tokens(n.tokens)) for place, n in found.places.items()]
+    places = [(PLACES[place], str(n.messages), ui.tokens(n.tokens)) for place, n in found.places.items() if n.messages]
     ui.print_table(("MESSAGES OF BEFORE", "COUNT", "TOKENS"), places, {"COUNT", "TOKENS"})
     if found.largest:
         ui.echo("\nThe largest parts (foldmark output shows one)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +10,15 @@ import msgspec
 
 from core.context.dialect import Dialect
 from core.context.tokens.estimate import Estimator
-from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, ContextSize, LedgerItem, fitted, items_of, measure
+from core.context.tokens.ledger import (
+    DEFAULT_OVERHEAD_TOKENS,
+    ContextSize,
+    LedgerItem,
+    fitted,
+    items_of,
+    measure,
+    shared,
+)
 from core.context.tokens.models import Model
 from core.context.view import messages_of
 from core.model import Block, Message, text_block
@@ -66,6 +75,22 @@ def count_messages(parts: Sequence[Part]) -> int:
     """How many messages the parts are: the rows of one response are one."""
     ids = [p.item.response_id for p in parts]
     return ids.count("") + len({*ids} - {""})
+
+
+def tokens_by_kind(
+    parts: Sequence[Part], tokens: Sequence[int], overhead_tokens: int, estimator: Estimator
+) -> dict[str, int]:
+    """Tokens by what they are, most first; `tokens` of a response by its blocks, as `estimator` weighs them."""
+    total = Counter({"system": overhead_tokens})
+    for part, count in zip(parts, tokens, strict=True):
+        outlines = part.item.outlines
+        if part.kind != "response" or not outlines:
+            total[part.kind] += count
+            continue
+        shares = shared([estimator.tokens([outline]) for outline in outlines], count)
+        for outline, share in zip(outlines, shares, strict=True):
+            total[outline.kind] += share
+    return {kind: count for kind, count in sorted(total.items(), key=lambda item: (-item[1], item[0])) if count}
 
 
 def stale_uuids(chain: Chain) -> frozenset[str]:

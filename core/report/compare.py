@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,6 @@ from core.facts.text import SCAN_CHARS, one_line, typed
 from core.model import Block, Message, block_text, call_id, tool_results, tool_uses, without_thinking
 from core.redact.values import redact_messages
 from core.report.data import NameCoverage, PartLine, Place, PlaceCount, Said, Standing
-from core.transcript.outline import outline_blocks
 
 LARGEST = 12
 """How many of the largest parts are named."""
@@ -155,20 +153,6 @@ class Comparison:
     @cached_property
     def _after_text(self) -> str:
         return one_line("\n".join(_text(message) for message in redact_messages(self.after)))
-
-
-def by_kind(messages: Sequence[Message], tokens: Sequence[int], overhead_tokens: int) -> dict[str, int]:
-    """Tokens by what they are, most first; a response's by its blocks, in proportion to their characters."""
-    total = Counter({"system": overhead_tokens})
-    for message, count in zip(messages, tokens, strict=True):
-        if message.kind != "response":
-            total[message.kind] += count
-            continue
-        outlines = outline_blocks(message.content)
-        chars = sum(max(1, o.chars) for o in outlines)
-        for outline in outlines:
-            total[outline.kind] += count * max(1, outline.chars) // chars
-    return {kind: count for kind, count in sorted(total.items(), key=lambda item: (-item[1], item[0])) if count}
 
 
 def _paired(before: Sequence[Message], after: Sequence[Message]) -> Iterable[tuple[int, int]]:

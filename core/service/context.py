@@ -9,15 +9,15 @@ from operator import itemgetter
 from typing import Literal
 
 from core.api.endpoint import Endpoint
-from core.context.sizes import Part, count_messages, parts_of_chain, parts_of_conversation
+from core.context.sizes import Part, count_messages, parts_of_chain, parts_of_conversation, tokens_by_kind
 from core.context.tokens.cost import next_request_cost
+from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State
 from core.service.automatic import warnings_of
 from core.service.plain import counted_tokens
 from core.service.session import Result, Session, SessionRef
 from core.transcript.entries import Entry
-from core.transcript.outline import BlockOutline
 
 LARGEST = 10
 """How many of the largest parts are named."""
@@ -105,7 +105,7 @@ def context_report(session: Session, endpoint: Endpoint | None = None) -> Contex
         session=session.ref,
         tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
         window=_window(session, size),
-        by_kind=_by_kind(parts, size),
+        by_kind=tokens_by_kind(parts, size.item_tokens, size.overhead_tokens, Estimator(model, size.calibration)),
         by_tool=_by_tool(parts, size, names),
         largest=_largest(parts, size, names),
         messages=count_messages(parts),
@@ -139,28 +139,6 @@ def _window(session: Session, size: ContextSize) -> Window:
         known_model=model.known,
         assumed=not model.known and not session.measuring.window_tokens,
     )
-
-
-def _by_kind(parts: Sequence[Part], size: ContextSize) -> dict[str, int]:
-    """Tokens by what a part is; a response's by its blocks, in proportion to their characters."""
-    total: Counter[str] = Counter({"system": size.overhead_tokens})
-    for part, tokens in zip(parts, size.item_tokens, strict=True):
-        kind = part.kind
-        if kind != "response":
-            total[kind] += tokens
-        elif len(outlines := part.item.outlines) == 1:  # nearly all
-            total[outlines[0].kind] += tokens
-        else:
-            total.update(_split(outlines, tokens))
-    return _descending(total)
-
-
-def _split(outlines: Sequence[BlockOutline], tokens: int) -> dict[str, int]:
-    chars = Counter[str]()
-    for outline in outlines:
-        chars[outline.kind] += max(1, outline.chars)
-    whole = sum(chars.values())
-    return {kind: tokens * count // whole for kind, count in chars.items()}
 
 
 def _tool_names(parts: Sequence[Part]) -> dict[str, str]:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from core.context.sizes import parts_of_messages, tokens_by_kind
 from core.context.tokens.cost import next_request_cost
+from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import ContextSize, items_of, measure_like
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
 from core.errors import InputError, SessionNotFound
-from core.report.compare import Comparison, by_kind
+from core.report.compare import Comparison
 from core.report.data import Report, Side
 from core.report.fidelity import fidelity_of_context
 from core.service.history import outputs
@@ -28,10 +30,9 @@ def report(before: Session, after: Session) -> Report:
     tokens = _tokens(before, after, size, model)
     readable = {line.id for line in outputs(after).outputs}
     found = Comparison(before.messages, size.item_tokens, after.messages, tokens, readable)
-    overhead = size.overhead_tokens
     return Report(
-        before=_side(before, size.item_tokens, overhead, model),
-        after=_side(after, tokens, overhead, model),
+        before=_side(before, size.item_tokens, size, model),
+        after=_side(after, tokens, size, model),
         places=found.places(),
         largest=found.largest(),
         requests=found.requests(),
@@ -97,15 +98,17 @@ def _tokens(before: Session, after: Session, size: ContextSize, model: Model) ->
     return out
 
 
-def _side(session: Session, tokens: Sequence[int], overhead: int, model: Model) -> Side:
-    total = overhead + sum(tokens)
+def _side(session: Session, tokens: Sequence[int], size: ContextSize, model: Model) -> Side:
+    """A context with the tokens of its messages, measured and weighed as `size` was."""
+    total = size.overhead_tokens + sum(tokens)
+    parts, estimator = parts_of_messages(session.messages), Estimator(model, size.calibration)
     at = levels(model, window_of(session, model))
     return Side(
         **session.ref.model_dump(),
         model=model.id,
         messages=len(session.messages),
         tokens=total,
-        by_kind=by_kind(session.messages, tokens, overhead),
+        by_kind=tokens_by_kind(parts, tokens, size.overhead_tokens, estimator),
         window_tokens=at.window,
         auto_threshold_tokens=at.auto_threshold,
         next_request_usd={

@@ -39,7 +39,7 @@ _HINTS = {
     errno.EPERM: "name a folder that you may write to",
     errno.EROFS: "name a folder that you may write to",
     errno.ENOENT: "make the folder first",
-    errno.EEXIST: "remove the file first, or name another folder",
+    errno.EEXIST: "remove the file first, or take another name or folder",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core.model import Block, Message
-from core.report.compare import LARGEST, Comparison, by_kind
+from core.report.compare import LARGEST, Comparison
 
 
 def text(kind: str, said: str, *uuids: str, role: str = "user") -> Message:
@@ -123,14 +123,3 @@ def test_an_empty_message_is_not_lost() -> None:
     empty = Message("assistant", "response", (), ("u1",))
 
     assert Comparison([empty], [0], [], [], ()).places()["gone"].messages == 0
-
-
-def test_tokens_by_kind_split_responses_by_their_blocks() -> None:
-    kinds = by_kind(BEFORE, [70, 10, 100, 10, 5, 10, 20], overhead_tokens=30)
-
-    assert kinds["results"] == 105
-    assert kinds["prompt"] == 80
-    assert kinds["system"] == 30
-    assert list(kinds) == sorted(kinds, key=lambda k: -kinds[k])
-    assert set(kinds) == {"results", "prompt", "system", "tool_use", "thinking", "text"}
-    assert by_kind([], [], 0) == {}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from core.errors import InputError, SessionNotFound
 from core.report.data import Report
+from core.service.context import context_report
 from core.service.report import opened_source, report
 from core.service.session import opened
 from core.testing import Transcript
@@ -60,6 +61,19 @@ def test_a_compaction_is_compared_with_its_source(tmp_path: Path) -> None:
     assert cold
     assert warm < cold < (found.before.next_request_usd["cold"] or 0)
     assert found.before.window_tokens == 1_000_000
+
+
+def test_what_fills_the_context_is_told_as_context_tells_it(tmp_path: Path) -> None:
+    path = session().write(tmp_path / "a.jsonl")
+    found = compared(compacted(path, 2_000).output)
+    with opened(session_file(path)) as before:
+        shown = context_report(before)
+
+    assert found.before.tokens == shown.tokens.total
+    assert found.before.by_kind.keys() == shown.by_kind.keys()
+    assert {"tool_use", "thinking", "text"} < found.before.by_kind.keys()
+    for kind, tokens in shown.by_kind.items():  # by rows there, by messages here: rounded at other places
+        assert found.before.by_kind[kind] == pytest.approx(tokens, abs=len(shown.by_kind) + tokens * 0.01)
 
 
 def test_a_compaction_in_place_is_compared_with_what_the_file_was(tmp_path: Path) -> None:

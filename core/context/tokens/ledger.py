@@ -118,7 +118,7 @@ def fitted(size: ContextSize, total_tokens: int) -> ContextSize:
     """
     seen = sum(size.item_tokens)
     overhead = min(max(size.overhead_tokens, total_tokens - seen), total_tokens)
-    tokens = tuple(_shared(size.item_tokens, total_tokens - overhead))
+    tokens = tuple(shared(size.item_tokens, total_tokens - overhead))
     margin = round(ESTIMATE_MARGIN * total_tokens)
     return ContextSize(total_tokens, "estimate", sum(tokens), margin, overhead, tokens, size.calibration)
 
@@ -138,16 +138,16 @@ def _anchored(
     first, last = anchors[0], anchors[-1]
     before = estimates[: first.at]
     overhead = max(0, earliest.prompt - round(sum(estimates[: earliest.at])))
-    tokens = _shared(before, min(round(sum(before)), first.prompt - overhead))
+    tokens = shared(before, min(round(sum(before)), first.prompt - overhead))
     for a, b in pairwise(anchors):
         weights, _ = _weighed(items, estimates, a, b.at)
         expected = sum(weights)
         exact = b.prompt - a.prompt
-        tokens += _shared(weights, exact if exact <= most_plausible(expected) else round(expected))
+        tokens += shared(weights, exact if exact <= most_plausible(expected) else round(expected))
     weights, response = _weighed(items, estimates, last, len(items))
     tail_tokens = round(sum(weights) - response)
     since = round(response) + tail_tokens
-    tokens += _shared(weights, since)
+    tokens += shared(weights, since)
     total = last.prompt + since
     overhead = total - sum(tokens)
     if last.projected:
@@ -226,7 +226,7 @@ def _samples(items: Sequence[LedgerItem], anchors: Sequence[_Anchor], estimator:
     return samples
 
 
-def _shared(weights: Sequence[float], total: int) -> list[int]:
+def shared(weights: Sequence[float], total: int) -> list[int]:
     """Whole numbers in proportion to the weights that add up to `total` exactly; all to the first without weights."""
     weight = sum(weights)
     if not weight:
