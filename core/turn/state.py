@@ -67,6 +67,8 @@ class TurnState:
     """Something was taken out since the last usage figure: no warning by a size that is no more."""
     spent: Usage = field(default_factory=Usage)
     """What all calls together were charged for."""
+    attached: frozenset[str] = frozenset()
+    """The messages of the attachments that are in view."""
 
 
 class Draft:
@@ -133,6 +135,7 @@ class Draft:
             self._max_tokens,
             self._quiet,
             self._spent,
+            frozenset(self._attached),
         )
 
     def _append(self, message: Message) -> None:

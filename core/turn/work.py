@@ -185,7 +185,7 @@ class Work:
         mode = "manual" if trigger == "manual" else "auto"
         about = About(self.state.session, self.settings.transcript, cwd, mode)
         planned = by_notes or self._by_summary(context, summarizer, keep_tokens, about)
-        unanswered = _unanswered(messages, planned)
+        unanswered = _unanswered(messages, planned, self.state.attached)
         again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid in unanswered)
         planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
         if trigger == "auto" and not is_worth_it(planned.tokens_before, planned.tokens_after, self.levels):
@@ -264,14 +264,17 @@ class NoGain(NothingToCompact):
         super().__init__(f"only {max(0, before_tokens - after_tokens)} of {before_tokens} tokens would be saved")
 
 
-def _unanswered(messages: Sequence[Message], planned: Plan) -> tuple[str, ...]:
-    """The prompts that are not kept and have no answer yet, or only a part of one: they stay word for word.
+def _unanswered(messages: Sequence[Message], planned: Plan, attached: frozenset[str]) -> tuple[str, ...]:
+    """The last prompt, and those that arrived while it was worked at, where there is no answer yet, or only a part.
 
-    There are several where one arrived while the model was at work.
+    They stay word for word, if they are not kept anyway.
     """
-    answered = max((i for i, m in enumerate(messages) if m.kind == "response" and not tool_uses(m)), default=-1)
     kept = {m.uuid for m in planned.kept}
-    return tuple(m.uuid for m in messages[answered + 1 :] if m.kind == "prompt" and m.uuid not in kept)
+    if messages[-1].kind == "response" and not tool_uses(messages[-1]):
+        return ()
+    prompts = [m.uuid for m in messages if m.kind == "prompt"]
+    typed = max((i for i, uuid in enumerate(prompts) if uuid not in attached), default=0)
+    return tuple(uuid for uuid in prompts[typed:] if uuid not in kept)
 
 
 def _event(how: How, trigger: Trigger, planned: Plan, unanswered: Sequence[str]) -> Compacted:
