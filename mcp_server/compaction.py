@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.service.compact import compact
-from core.service.host import NAME, wanted
+from core.service.host import NAME, has_notes, wanted
 from core.service.inline import spooled, with_messages
 from core.service.job import Choices, CompactResult
 from core.service.persist import persist
@@ -16,10 +16,10 @@ from core.summarizers.base import Summarizer, SummaryRequest
 from core.summarizers.host import Given
 from core.transcript.projects import SessionFile
 from mcp_server.config import Config
-from mcp_server.work import Stoppable
 
 SAMPLING = "sampling"
 BY_RULE = "extractive"
+_NONE_NEEDED = "no summary is needed: call again with how={}"
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Asked:
         """Whether there is something to ask that depends on what is to be summarised."""
         return self.is_sampled or (self.choices.target.in_place and self.waits_for_summary)
 
+    @property
+    def has_notes(self) -> bool:
+        """Whether notes could stand in the place of a summary."""
+        return self.file is not None and has_notes(self.file)
+
     @staticmethod
     def is_request(found: object) -> bool:
         """Whether this is no result, but what is to be summarised."""
@@ -59,10 +64,17 @@ class Asked:
         return replace(self, summary=text, summarizer=NAME)
 
     def carried_out(self, is_stopped: Callable[[], bool]) -> CompactResult | SummaryRequest:
-        """The result, or what the caller is to summarise.  Raises as `compact`, and when it is stopped."""
-        if self.waits_for_summary:
-            return wanted(lambda writer: self._run(writer, self.choices))
-        return self._run(Stoppable(self._writer(is_stopped), is_stopped), self.choices)
+        """The result, or what the caller is to summarise.  Raises as `compact`, and when it is stopped.
+
+        Whoever has its summary still to write has nothing written before, but where it said that none is needed.
+        """
+        if not self.waits_for_summary:
+            return self._run(self._writer(is_stopped), replace(self.choices, is_stopped=is_stopped))
+        if self.choices.how == "auto" and not self.results:
+            found = self.looked_at()
+            if not isinstance(found, SummaryRequest) and found.how != "none":
+                return found.model_copy(update={"reason": _NONE_NEEDED.format(found.how)})
+        return wanted(lambda writer: self._run(writer, self.choices))
 
     def looked_at(self) -> CompactResult | SummaryRequest:
         """What it would come to, or what is to be summarised; nothing is written."""
@@ -76,7 +88,7 @@ class Asked:
         return self.config.summarizer(BY_RULE if by_rule else self.summarizer, is_stopped)
 
     def _run(self, summarizer: Summarizer, choices: Choices) -> CompactResult:
-        if self.summary or self.summarizer != NAME:  # who says who writes the summary wants one
+        if choices.how == "auto":  # a caller writes a summary, says who does, or asks for the notes
             choices = replace(choices, notes=None)
         with self._source() as file:
             if self.results:

@@ -69,7 +69,7 @@ def compact_words(result: CompactResult) -> str:
     what = f"{result.loss.kept} messages stay, {result.loss.reachable} are summarised and can be read on demand"
     if result.how == "micro":
         what = "all messages stay, large and old tool results are stored and can be read on demand"
-    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts]
+    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts, *result.remarks]
     return "\n".join(
         [*lines, *_ways(result.changed, result.reason, result.output, result.session_id, result.source.format)]
     )

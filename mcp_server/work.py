@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from threading import Event
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_process
 
-from core.errors import CompactionError, WrongPattern
+from core.errors import WrongPattern
 from mcp_server.answers import told
 from mcp_server.config import Ctx
-
-if TYPE_CHECKING:
-    from core.summarizers.base import Summarizer, Summary, SummaryRequest
 
 BEAT_S = 2.0
 """How often progress is reported: hosts end calls that stay silent for minutes, and show nothing newer than this."""
@@ -78,26 +75,3 @@ async def _beat(ctx: Ctx, label: str, stop: Event, until_done: anyio.CancelScope
                 beats += 1
     finally:
         stop.set()
-
-
-class Stoppable:
-    """A summariser whose work is thrown away once nobody waits for it: what was cancelled writes nothing."""
-
-    def __init__(self, inner: Summarizer, is_stopped: Callable[[], bool]) -> None:
-        self._inner, self._is_stopped = inner, is_stopped
-
-    @property
-    def name(self) -> str:
-        """The name of the summariser inside."""
-        return self._inner.name
-
-    def summarize(self, request: SummaryRequest) -> Summary:
-        """The summary; raises CompactionError when the call was cancelled before or meanwhile."""
-        self._check()
-        summary = self._inner.summarize(request)
-        self._check()
-        return summary
-
-    def _check(self) -> None:
-        if self._is_stopped():
-            raise CompactionError("the call was cancelled; nothing was written")

@@ -17,7 +17,7 @@ from core.service.final_plan import FinalPlan
 from core.service.job import CompactResult, Done, Job
 from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
 from core.service.usage import spent
-from core.summarizers.fallback import repairer_of, rescue_of
+from core.summarizers.fallback import remarks_of, repairer_of, rescue_of
 from core.transcript.formats.summarised import is_settled, with_head
 from core.transcript.materialize import Compacted, derived_id
 from core.transcript.note import note_of
@@ -100,7 +100,7 @@ class Task:
         options, limits = self.job.options, self.job.options.restore
         sizes = (options.keep_tokens, options.summary_chars, limits.files, limits.file_tokens, limits.total_tokens)
         part = [f"{self.cut.direction} {self._at}"] if self.how == "partial" else []
-        return [self.job.asked.name, *map(str, sizes), options.instructions, *part]
+        return [*self.job.asked.choice, *map(str, sizes), options.instructions, *part]
 
     @property
     def _at(self) -> str:
@@ -242,6 +242,7 @@ class Task:
             tokens_after=record.tokens_after,
             stages=[StageReport(stage=self.how, tokens_freed=record.tokens_before - record.tokens_after)],
             loss=Loss(kept=len(self.job.session.messages) - gone, reachable=gone, gone=0),
+            remarks=remarks_of(self.job.asked.summarizer, record.summarizer),
             changed=False,
             reason=WRITTEN_BEFORE,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from core.errors import Damaged
 from core.facts.text import cut, one_line
+from core.memory.files import MemoryFiles
 from core.model import Message, block_text
 from core.redact.text import redact
 from core.redact.values import redact_messages
@@ -13,6 +15,7 @@ from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.compose import text_chars
 from core.summarizers.prompt import SYSTEM, instructions
 from core.transcript.formats import write_markdown
+from core.transcript.projects import SessionFile
 
 NAME = "host"
 Run = Callable[[Summarizer], CompactResult]
@@ -52,6 +55,14 @@ def what_to_write(request: SummaryRequest) -> str:
         f"{_named(prompts[0])} up to the end of the turn that begins with {_named(prompts[-1])}. What is before and "
         f"behind them stays word for word: leave it out.\n\n{instructions(request, text_chars(request))}"
     )
+
+
+def has_notes(file: SessionFile) -> bool:
+    """Whether a session has notes, which may stand in the place of a summary."""
+    try:
+        return MemoryFiles.beside(file).read().exists
+    except Damaged:
+        return False
 
 
 def material(request: SummaryRequest) -> str:

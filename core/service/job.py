@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -10,6 +10,7 @@ from core.compaction.full import Context, Options
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.memory import DEFAULT_TAIL, TailRules
 from core.context.tokens.ledger import items_of, measure_like
+from core.errors import CompactionError
 from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.model import Message
 from core.report.data import Fidelity
@@ -20,6 +21,7 @@ from core.service.stages import NO_SETTINGS, StageSettings
 from core.service.usage import Spent
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
+from core.summarizers.host import Given
 
 How = Literal["auto", "memory", "full", "micro", "partial"]
 """The ways to compact; auto is the first of memory, full and micro that is of use."""
@@ -57,6 +59,11 @@ class NotesRules:
 DEFAULT_NOTES = NotesRules()
 
 
+def going_on() -> bool:
+    """Somebody waits."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """All that was chosen about a compaction, whichever session it is of."""
@@ -70,6 +77,8 @@ class Choices:
     notes: NotesRules | None = DEFAULT_NOTES
     """None: automatically, they stand for nothing."""
     guards: Guards = NO_GUARDS
+    is_stopped: Callable[[], bool] = going_on
+    """Whether nobody waits for the result any more: then nothing is written."""
 
     @property
     def tried_out(self) -> Choices:
@@ -82,6 +91,7 @@ class Asked:
     """The summariser, and what it said: when rows are written meanwhile, they are kept behind the same summary."""
 
     summarizer: Summarizer
+    is_stopped: Callable[[], bool] = going_on
     new_id: str = ""
     """The session that the first attempt was to write."""
     gone: tuple[str, ...] = ()
@@ -94,11 +104,22 @@ class Asked:
         """That of the summariser."""
         return self.summarizer.name
 
+    @property
+    def choice(self) -> tuple[str, ...]:
+        """What makes its summary another one than others: its name, and a text that was handed in."""
+        return (self.name, self.summarizer.text) if isinstance(self.summarizer, Given) else (self.name,)
+
     def summarize(self, request: SummaryRequest) -> Summary:
-        """The summary; the same where the same is asked again."""
+        """The summary; the same where the same is asked again.  Raises CompactionError where nobody waits for it."""
+        self._check()
         if self.summary is None or self.request != request:
             self.summary, self.request = self.summarizer.summarize(request), request
+        self._check()
         return self.summary
+
+    def _check(self) -> None:
+        if self.is_stopped():
+            raise CompactionError("the call was cancelled; nothing was written")
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,20 @@ def _api(resources: Resources) -> Summarizer:
 
 def asked(name: Literal["anthropic", "claude"], resources: Resources) -> tuple[Endpoint, str]:
     """The endpoint of a summariser that asks a model, and the id of the model; one that is missing fails when asked."""
-    if name == "claude":
-        missing, hint = "there is no claude program", "install Claude Code (claude_program names it)"
-        return _made(resources.program, missing, hint), resources.model or PROGRAM_MODEL
-    missing, hint = "there is no key for the model API", "set ANTHROPIC_API_KEY"
-    return _made(resources.endpoint, missing, hint), resources.model or SUMMARY_MODEL
+    factory = _factory(name, resources)
+    cheapest = PROGRAM_MODEL if name == "claude" else SUMMARY_MODEL
+    return factory() if factory else _Missing(*_LACKING[name]), resources.model or cheapest
+
+
+_LACKING = {
+    "anthropic": ("there is no key for the model API", "set ANTHROPIC_API_KEY"),
+    "claude": ("there is no claude program", "install Claude Code (claude_program names it)"),
+}
+"""What is wrong where there is no endpoint, and what to do."""
+
+
+def _factory(name: str, resources: Resources) -> Callable[[], Endpoint] | None:
+    return resources.program if name == "claude" else resources.endpoint
 
 
 SUMMARIZERS: dict[str, Callable[[Resources], Summarizer]] = {
@@ -85,14 +94,21 @@ SUMMARIZERS: dict[str, Callable[[Resources], Summarizer]] = {
 def make(name: str, resources: Resources | None = None) -> Summarizer:
     """The summariser of a name; `auto` is the best there is: a model by a key, or by the program, else by rule.
 
-    The summary says which it was.  Raises `SettingsError` for any other name.
+    The summary says which it was.  One that has nobody to ask is the offline one from the start, where that takes over
+    at all.  Raises `SettingsError` for any other name.
     """
     given = resources or Resources()
     chosen = _best(given) if name == AUTO else name
     maker = SUMMARIZERS.get(chosen)
     if maker is None:
         raise SettingsError(f"there is no summariser {name!r}", f"known: {', '.join((AUTO, *SUMMARIZERS))}")
-    return maker(given) if chosen == "extractive" else rescued(maker(given), given)
+    if chosen == "extractive":
+        return maker(given)
+    if given.fallback and not _factory(chosen, given):
+        from core.summarizers.fallback import Instead
+
+        return Instead(_extractive(given), chosen, _LACKING["claude" if chosen == "claude" else "anthropic"][0])
+    return rescued(maker(given), given)
 
 
 def rescued(summarizer: Summarizer, resources: Resources) -> Summarizer:
@@ -108,10 +124,6 @@ def _best(resources: Resources) -> str:
     if resources.endpoint is not None:
         return "anthropic"
     return "claude" if resources.program is not None else "extractive"
-
-
-def _made(factory: Callable[[], Endpoint] | None, missing: str, hint: str) -> Endpoint:
-    return factory() if factory is not None else _Missing(missing, hint)
 
 
 class _Missing:

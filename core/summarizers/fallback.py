@@ -42,9 +42,25 @@ class Fallback:
 
     def instead(self, request: SummaryRequest, why: FoldmarkError) -> Summary:
         """The other's summary; its remarks say why the chosen one's cannot be used."""
+        return Instead(self._other, self.chosen.name, str(why)).summarize(request)
+
+
+class Instead:
+    """A summariser in the place of one that was chosen and cannot be asked; its remarks say why."""
+
+    def __init__(self, other: Summarizer, chosen: str, why: str) -> None:
+        self._other = other
+        self.remark = f"{chosen} failed ({why}); {other.name} took over"
+
+    @property
+    def name(self) -> str:
+        """Its own: what it writes is what it would write anyway."""
+        return self._other.name
+
+    def summarize(self, request: SummaryRequest) -> Summary:
+        """Its summary."""
         summary = self._other.summarize(request)
-        said = f"{self.chosen.name} failed ({why}); {self._other.name} took over"
-        return replace(summary, remarks=(said, *summary.remarks))
+        return replace(summary, remarks=(self.remark, *summary.remarks))
 
 
 def repairer_of(summarizer: Summarizer) -> Repairer | None:
@@ -56,3 +72,11 @@ def repairer_of(summarizer: Summarizer) -> Repairer | None:
 def rescue_of(summarizer: Summarizer) -> Rescue | None:
     """What gives another summary where a summariser's is refused; None where that is not wanted."""
     return summarizer.instead if isinstance(summarizer, Fallback) else None
+
+
+def remarks_of(summarizer: Summarizer, writer: str) -> tuple[str, ...]:
+    """What a person should know of a summary that `writer` wrote when this summariser was asked before."""
+    if isinstance(summarizer, Instead):
+        return (summarizer.remark,) if writer == summarizer.name else ()
+    took_over = isinstance(summarizer, Fallback) and writer != summarizer.name
+    return (f"{summarizer.name} had failed; {writer} took over",) if took_over else ()

@@ -29,6 +29,8 @@ _OTHER = (
     "\n\nIf that conversation is not the one before you, read it first (resource foldmark://session/{}/view), "
     "or let summarizer=extractive write it by rule."
 )
+_NOTES = "\n\nThe session has notes: how=memory lets them stand in the place of a summary, and writes at once."
+_THEN = "\n\nThen call compact_session again, with your text as summary."
 How = Literal["auto", "memory", "full", "partial", "micro"]
 """As the core has it; said here too, because a host that asks for the tools must not wait for all of that to load."""
 _How = Annotated[
@@ -80,6 +82,7 @@ async def asked_of(
     config = config_of(ctx)
     usual = config.choices(config.target(in_place, dry_run, None if file else config.inline_dir))
     options = replace(usual.options, instructions=instructions, up_to=up_to, since=from_id)
+    how = "partial" if how == "auto" and (up_to or from_id) else how
     if keep_tokens is not None:
         options = replace(options, keep_tokens=keep_tokens)
     return Asked(config, file, messages, replace(usual, how=how, options=options), summary, summarizer, results)
@@ -145,7 +148,7 @@ async def compact_session(
 ) -> CallToolResult:
     """Make a shorter session that can be resumed; the old one stays, undo takes it back.
 
-    Call it without a summary first: it says what to write. Then call it again with that summary.
+    Call it without a summary first: it writes nothing, and says what to write. Then call it again with that summary.
     """
     from core.service.host import what_to_write
 
@@ -157,7 +160,8 @@ async def compact_session(
     if asked.is_request(result):
         is_its_own = session == "current" or not asked.file
         other = "" if is_its_own else _OTHER.format(asked.file.id)
-        return text_answer(f"{what_to_write(result)}{other}\n\nThen call compact_session again, with it as summary.")
+        notes = _NOTES if asked.has_notes else ""
+        return text_answer(f"{what_to_write(result)}{other}{notes}{_THEN}")
     await announce(ctx, result.changed)
     return data_answer(result, compact_words(result))
 

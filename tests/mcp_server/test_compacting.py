@@ -12,11 +12,10 @@ import anyio
 import pytest
 from mcp_types import CallToolResult, CreateMessageResult, TextContent
 
-from core.errors import CompactionError
 from core.service.session import opened
 from core.summarizers import make
 from core.summarizers.base import Summary, SummaryRequest
-from core.testing import SESSION_ID
+from core.testing import SESSION_ID, Transcript
 from core.transcript.projects import session_file
 from mcp_server import work
 from tests.mcp_server.desk import OTHER, Desk, calling, text_of
@@ -302,13 +301,69 @@ async def test_what_is_cancelled_writes_nothing(desk: Desk, mode: str) -> None:
     assert state_of(desk.config.settings.claude_dir) == before
 
 
-def test_a_summariser_that_was_stopped_gives_nothing() -> None:
-    stop = Event()
-    stoppable = work.Stoppable(make("extractive"), stop.is_set)
-    request = SummaryRequest(())
+async def test_notes_stand_for_what_goes_only_where_that_is_asked_for(desk: Desk, mode: str) -> None:
+    async with desk.client(mode) as client:
+        await client.call_tool("session_memory_update", {"session": SESSION_ID})
+        before = state_of(desk.config.settings.claude_dir)
+        task = await client.call_tool("compact_session", {"session": SESSION_ID})
+        assert state_of(desk.config.settings.claude_dir) == before
+        done = await client.call_tool("compact_session", {"session": SESSION_ID, "how": "memory"})
 
-    assert stoppable.name == "extractive"
-    assert stoppable.summarize(request).summarizer == "extractive"
-    stop.set()
-    with pytest.raises(CompactionError, match="nothing was written"):
-        stoppable.summarize(request)
+    assert "Write a summary" in text_of(task)
+    assert "how=memory" in text_of(task)
+    assert result_of(done)["how"] == "memory"
+    assert result_of(done)["changed"]
+
+
+async def test_where_no_summary_is_needed_that_is_said_before_anything_is_written(desk: Desk, mode: str) -> None:
+    made = Transcript(SESSION_ID).prompt("Run it.").use("Bash", "out\n" * 30_000, command="make")
+    made.answer("It ran.").write(desk.session)
+    before = state_of(desk.config.settings.claude_dir)
+    async with desk.client(mode) as client:
+        said = await client.call_tool("compact_session", {"session": SESSION_ID, "keep_tokens": 20_000})
+        assert state_of(desk.config.settings.claude_dir) == before
+        done = await client.call_tool("compact_session", {"session": SESSION_ID, "how": "micro"})
+
+    assert result_of(said)["reason"] == "no summary is needed: call again with how=micro"
+    assert "how=micro" in text_of(said)
+    assert result_of(done)["changed"]
+
+
+async def test_a_part_without_a_place_is_refused_and_a_place_means_a_part(desk: Desk) -> None:
+    with opened(session_file(desk.session)) as session:
+        prompts = [m.uuid for m in session.messages if m.kind == "prompt"]
+    async with desk.client() as client:
+        refused = [
+            await client.call_tool("compact_session", {"session": SESSION_ID, **asked})
+            for asked in ({"how": "partial"}, {"how": "full", "up_to": prompts[4]}, {"up_to": "a", "from_id": "b"})
+        ]
+        part = await client.call_tool(
+            "compact_session", {"session": SESSION_ID, "up_to": prompts[4], "summary": SUMMARY}
+        )
+
+    assert all(answer.is_error and "takes one place" in text_of(answer) for answer in refused)
+    assert result_of(part)["how"] == "partial"
+
+
+async def test_a_thin_summary_is_remarked_on_and_a_better_one_makes_another_session(desk: Desk) -> None:
+    async with desk.client() as client:
+        thin = await client.call_tool("compact_session", {**ASK, "summary": "Parsers were fixed."})
+        better = await client.call_tool("compact_session", {**ASK, "summary": SUMMARY * 6})
+        again = await client.call_tool("compact_session", {**ASK, "summary": SUMMARY * 6})
+
+    assert "a summary of 19 characters stands for" in text_of(thin)
+    assert "a summary of" not in text_of(better)
+    assert result_of(better)["changed"]
+    assert result_of(better)["session_id"] != result_of(thin)["session_id"]
+    assert result_of(again)["session_id"] == result_of(better)["session_id"]
+    assert not result_of(again)["changed"]
+
+
+async def test_who_took_over_is_said_each_time_and_writes_no_second_copy(desk: Desk, mode: str) -> None:
+    async with desk.client(mode) as client:
+        plain = result_of(await client.call_tool("compact_session", {**ASK, "summarizer": "extractive"}))
+        lacking = await client.call_tool("compact_session", {**ASK, "summarizer": "anthropic"})
+
+    assert "there is no key for the model API" in text_of(lacking)
+    assert result_of(lacking)["session_id"] == plain["session_id"]
+    assert not result_of(lacking)["changed"]

@@ -10,7 +10,7 @@ from core.api.endpoint import ApiError
 from core.errors import CompactionError, SummaryPending, SummaryRejected
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
-from core.summarizers.fallback import Fallback
+from core.summarizers.fallback import Fallback, Instead, remarks_of
 from core.summarizers.host import Given
 from tests.summarizers.build import answer, done, said
 
@@ -70,3 +70,23 @@ def test_rubbish_of_the_host_is_rejected_too(text: str) -> None:
 def test_a_budget_without_room_for_text_is_an_error() -> None:
     with pytest.raises(CompactionError, match="no room"):
         Given("all is done").summarize(SummaryRequest(REQUEST.messages, budget_chars=300))
+
+
+def test_who_took_over_before_is_said_again() -> None:
+    fallback = Fallback(Chosen(), Extractive())
+    instead = Instead(Extractive(), "chosen", "no key")
+
+    assert remarks_of(fallback, "extractive") == ("chosen had failed; extractive took over",)
+    assert remarks_of(fallback, "chosen") == remarks_of(Extractive(), "extractive") == ()
+    assert remarks_of(instead, "extractive") == ("chosen failed (no key); extractive took over",)
+    assert remarks_of(instead, "notes") == ()
+
+
+@pytest.mark.parametrize(
+    ("stands_for_chars", "text", "is_thin"),
+    [(100_000, "Fixed.", True), (100_000, "Fixed. " * 100, False), (100, "Fixed.", False)],
+)
+def test_a_summary_that_says_next_to_nothing_is_remarked_on(stands_for_chars: int, text: str, is_thin: bool) -> None:
+    request = SummaryRequest([said("x" * stands_for_chars), answer("Done.")])
+
+    assert bool(Given(text).summarize(request).remarks) == is_thin
