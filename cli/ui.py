@@ -90,6 +90,11 @@ def title(text: str) -> str:
     return text if len(text) <= TITLE_CHARS else text[: TITLE_CHARS - 1] + "…"
 
 
+def quoted(text: str) -> str:
+    """As `title`, where something of ours follows."""
+    return f"“{title(text)}”"
+
+
 def columns(most: int, beside: int = 0) -> int:
     """How many columns something may take that has `beside` others in its line: `most`, less on a narrow terminal."""
     return max(1, min(most, get_terminal_size().columns - beside)) if sys.stdout.isatty() else most

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -22,7 +23,7 @@ from core.service.automatic import Guards
 from core.service.compact import WAYS, CompactResult, compact
 from core.service.from_settings import choices_of
 from core.service.job import Choices, How
-from core.service.operation import DRY_RUN, Target
+from core.service.operation import DRY_RUN, WRITTEN_BEFORE, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
 from core.summarizers import AUTO, SUMMARIZERS
@@ -88,6 +89,8 @@ def command(
 
     The result is a new session beside the old one, which stays as it is.  Everything taken out is stored beside
     the new session; foldmark search and foldmark output find it, foldmark undo takes the compaction back.
+
+    With --if-over or --idle, as for a timer, it says nothing of sessions that are left alone.
     """
     how = how or ("partial" if up_to or since else "auto")
     if (how == "partial") != bool(up_to) ^ bool(since) or (up_to and since):
@@ -103,6 +106,7 @@ def command(
     settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
     target = replace(target, markdown=markdown)
     idle_since = None if idle_s is None else time.time() - idle_s
+    by_timer = if_over_tokens is not None or idle_s is not None
     guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
     beside = not (target.out_dir or target.dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
@@ -133,9 +137,11 @@ def command(
             elif as_json:
                 ui.emit(outcome, one_line=len(work) > 1)
             else:
-                _show(outcome, len(work) > 1, settings.claude_dir)
                 done.append(outcome)
-    if len(work) > 1 and not as_json:
+                if len(work) == 1 or not by_timer or _is_work(outcome):
+                    _show(outcome, len(work) > 1, settings.claude_dir)
+    is_told = failed or not by_timer or sys.stdout.isatty() or any(map(_is_work, done))
+    if len(work) > 1 and not as_json and is_told:
         _show_total(done, failed)
     return 1 if failed else 0
 
@@ -165,14 +171,15 @@ def _outcomes(work: list[_OneFile], jobs: int) -> Iterator[tuple[_OneFile, Compa
 
 
 def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
-    name = ui.title(result.source.title or result.source.id)
+    name = result.source.title or result.source.id
     if many:
-        ui.echo(f"{Path(result.source.path).name} ({name}): {_in_short(result)}")
+        ui.echo(f"{Path(result.source.path).name} {ui.quoted(name)}: {_in_short(result)}")
         return
+    ui.echo(ui.title(name))
     if result.how == "none":
-        ui.echo(f"{name}: nothing written: {result.reason}")
+        ui.echo(f"nothing written: {result.reason}")
         return
-    ui.echo(f"{name}\n")
+    ui.echo()
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         ui.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
     kept, went = f"{ui.count(result.loss.kept, 'message')} kept word for word", result.loss.reachable
@@ -190,10 +197,16 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
         ui.echo(f"put back: {ui.plain(', '.join(result.restored))}")
     for remark in result.remarks:
         ui.echo(f"note: {ui.plain(remark)}")
-    if result.changed:
-        show_ways(result.output, result.session_id, result.source.format, claude_dir)
+    if result.changed or result.reason == WRITTEN_BEFORE:
+        said = "written" if result.changed else f"nothing written: {WRITTEN_BEFORE}"
+        show_ways(result.output, result.session_id, result.source.format, claude_dir, said)
     else:
         ui.echo(_not_done(result))
+
+
+def _is_work(result: CompactResult) -> bool:
+    """Whether something was written, or would be."""
+    return result.changed or (result.how != "none" and result.reason == DRY_RUN)
 
 
 def _in_short(result: CompactResult) -> str:
@@ -208,14 +221,15 @@ def _in_short(result: CompactResult) -> str:
 def _not_done(result: CompactResult) -> str:
     """Say why nothing was written, and which file it is about."""
     if result.reason == DRY_RUN:
-        return f"dry run: would write {result.output}"
+        return f"dry run: would {'append to' if result.output == result.source.path else 'write'} {result.output}"
     return f"nothing written: {result.reason}: {result.output}"
 
 
 def _show_total(done: list[CompactResult], failed: int) -> None:
     """Sum up many sessions, and say how to go on with one of them."""
-    tokens = saved(sum(r.tokens_before for r in done), sum(r.tokens_after for r in done))
-    alone = sum(r.how == "none" for r in done)
-    ui.echo(f"{len(done) + failed} sessions: {tokens}; {alone} left alone, {failed} failed")
+    worked = [r for r in done if _is_work(r)]
+    tokens = saved(sum(r.tokens_before for r in worked), sum(r.tokens_after for r in worked))
+    said = f"{tokens} in {len(worked)}" if worked else "nothing to do"
+    ui.echo(f"{len(done) + failed} sessions: {said}; {len(done) - len(worked)} left alone, {failed} failed")
     if any(r.changed and r.source.format == CLAUDE_CODE for r in done):
         ui.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")

@@ -53,7 +53,7 @@ def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> 
         ui.emit(view)
         return
     if not view.exists:
-        ui.echo(f"{ui.title(view.session.title or view.session.id)}: no notes yet")
+        ui.echo(f"{ui.quoted(view.session.title or view.session.id)}: no notes yet")
     else:
         ui.echo(view.text)
     unseen = f"{ui.count(view.unseen_messages, 'message')} ({ui.tokens(view.unseen_tokens)} tokens)"
@@ -147,7 +147,7 @@ def _report(found: Iterable[Refreshed], strangers: tuple[type[Exception], ...], 
 
 
 def _in_words(done: MemoryUpdate) -> str:
-    name = ui.title(done.session.title or done.session.id)
+    name = ui.quoted(done.session.title or done.session.id)
     if not done.changed:
         return f"{name}: {done.reason}"
     calls = f", {ui.count(done.calls, 'call')} of a model" if done.calls else ""

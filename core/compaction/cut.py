@@ -8,6 +8,7 @@ from typing import Literal
 
 from core.context.rounds import cut_points, in_thinking_loop, tail_start
 from core.context.short_ids import ShortIds
+from core.context.tokens.words import tokens as short
 from core.errors import CompactionError, NothingToCompact
 from core.model import Message, call_id, tool_results, tool_uses
 
@@ -41,7 +42,7 @@ def all_but_the_tail(
         last_group = cut_points(messages)[:-1][-1:]
         end = min(*last_group, end, len(messages))
     if _settled(messages, sizes_tokens, keep_tokens) or not _worth(messages[:end]):
-        raise NothingToCompact("all of it is within what is kept", "a smaller --keep takes out more")
+        raise NothingToCompact(_why_not(messages, sum(sizes_tokens), keep_tokens), "a smaller --keep takes out more")
     return Cut(0, end)
 
 
@@ -99,6 +100,14 @@ def _waits_for_tools(messages: Sequence[Message]) -> bool:
     last = max((i for i, m in enumerate(messages) if m.kind == "response"), default=len(messages))
     answered = {call_id(b) for m in messages[last:] for b in tool_results(m)}
     return any(call_id(b) not in answered for m in messages[last : last + 1] for b in tool_uses(m))
+
+
+def _why_not(messages: Sequence[Message], size_tokens: int, keep_tokens: int) -> str:
+    if not messages:
+        return "it holds no messages"
+    if size_tokens > keep_tokens:
+        return "all of it is within what is kept"
+    return f"only {short(size_tokens)} tokens are messages, and the newest {short(keep_tokens)} stay"
 
 
 def _worth(gone: Sequence[Message]) -> bool:

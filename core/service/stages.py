@@ -233,7 +233,7 @@ class _Written:
             tokens_after=min(run.session.size.total_tokens, run.session.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
             loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
-            verdicts=tuple(str(p.verdict) for p in self.plans if p.verdict and p.verdict.deleted_tokens),
+            verdicts=tuple(f"{p.stage}: {p.verdict}" for p in self.plans if p.verdict and p.verdict.deleted_tokens),
             changed=True,
             reason="; ".join(p.reason for p in self.plans if p.reason),
         )

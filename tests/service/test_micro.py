@@ -181,4 +181,4 @@ def test_the_report_says_how_many_cached_tokens_an_edit_throws_away(tmp_path: Pa
     result = shortened(busy().write(tmp_path / "a.jsonl"), StageSettings(forced=True))
 
     (verdict,) = result.verdicts
-    assert re.match(r"[\d.]+k tokens less, [\d.]+k to cache anew: pays after \d+ requests?$", verdict)
+    assert re.match(r"microcompact: [\d.]+k tokens less, [\d.]+k to cache anew: pays after \d+ requests?$", verdict)

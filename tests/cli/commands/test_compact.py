@@ -90,7 +90,9 @@ def test_what_lies_outside_the_clients_folder_is_named_by_its_path(tmp_path: Pat
 def test_there_is_nothing_to_do(project: Path, tmp_path: Path, capsys: Capture) -> None:
     before = tree(project)
     assert run(["compact", OTHER_ID]) == 0
-    assert "nothing written: all of it is within what is kept" in capsys.readouterr().out
+    assert re.search(
+        r"\AHello\nnothing written: only \d+ tokens are messages, and the newest 20\.0k stay\n", capsys.readouterr().out
+    )
 
     for name, data in (("empty", b""), ("metadata", (DATA / "cases" / "boundary-6.jsonl").read_bytes())):
         path = tmp_path / f"{name}.jsonl"
@@ -107,6 +109,12 @@ def test_a_second_run_changes_nothing(project: Path, capsys: Capture) -> None:
     before = tree(project)
     for name in (SESSION_ID, first["session_id"]):
         assert compact(capsys, name, "--keep", "500")["changed"] is False
+    assert run(["compact", SESSION_ID, "--keep", "500"]) == 0
+    assert capsys.readouterr().out.endswith(
+        f"nothing written: the same was written before: {first['output']}\n"
+        f"resume with:  claude --resume {first['session_id']}\n"
+        f"take back with:  foldmark undo {first['session_id']}\n"
+    )
     assert tree(project) == before
 
 
@@ -126,7 +134,7 @@ def test_a_dry_run_writes_nothing_and_shows_what_would_be(project: Path, capsys:
     before = tree(scratch_home)
     assert run(["compact", SESSION_ID, "--dry-run", "--in-place"]) == 0
     out = capsys.readouterr().out
-    assert f"dry run: would write {project / SESSION_ID}.jsonl\n" in out
+    assert f"dry run: would append to {project / SESSION_ID}.jsonl\n" in out
     assert [line.startswith("Prompt 0:") for line in out.splitlines()].count(True) == 1
     assert "\nwritten" not in out
     assert "after " in out
@@ -139,10 +147,10 @@ def test_many_sessions_are_one_line_each_and_a_total(project: Path, capsys: Capt
     long_session(third).write(project / f"{third}.jsonl")
     assert run(["compact", str(project), "--keep", "500", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition(".jsonl (")[0] for line in lines[:3]] == [SESSION_ID, OTHER_ID, third]
+    assert [line.partition(".jsonl “")[0] for line in lines[:3]] == [SESSION_ID, OTHER_ID, third]
     assert sum("saved), dry run: would write " in line for line in lines) == 2
-    assert sum("left alone: all of it is within what is kept" in line for line in lines) == 1
-    assert re.fullmatch(r"3 sessions: \S+ → \S+ tokens \(\d+% saved\); 1 left alone, 0 failed", lines[3])
+    assert sum("left alone: only " in line for line in lines) == 1
+    assert re.fullmatch(r"3 sessions: \S+ → \S+ tokens \(\d+% saved\) in 2; 1 left alone, 0 failed", lines[3])
     assert len(lines) == 4
     assert run(["compact", str(project), "--keep", "500", "--out", str(scratch_home / "out")]) == 0
     assert capsys.readouterr().out.splitlines()[-2:] == [
@@ -174,7 +182,7 @@ def test_one_that_fails_does_not_end_the_others(project: Path, capsys: Capture) 
     assert run(["compact", str(project)]) == 1
     captured = capsys.readouterr()
     assert "broken.jsonl: error: broken.jsonl is no conversation" in captured.err
-    assert captured.out.splitlines()[-1].endswith("; 2 left alone, 1 failed")
+    assert captured.out.splitlines()[-1] == "4 sessions: nothing to do; 3 left alone, 1 failed"
     assert "nothing written: the same was written before" in captured.out
 
 
@@ -193,6 +201,23 @@ def test_small_and_busy_sessions_are_left_alone(project: Path, capsys: Capture) 
     assert "a short time ago" in compact(capsys, SESSION_ID, "--idle", "50m")["reason"]
     os.utime(project / f"{SESSION_ID}.jsonl", (0, 0))
     assert compact(capsys, SESSION_ID, "--idle", "2d", "--if-over", "20000")["changed"] is True
+
+
+def test_a_timer_hears_of_what_was_written_and_of_nothing_else(project: Path, capsys: Capture) -> None:
+    args = ["compact", "--all", "--if-over", "21k", "--keep", "500"]
+    assert run(args) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"{SESSION_ID}.jsonl “Prompt 0: look at part 0.")
+    assert re.fullmatch(r"2 sessions: \S+ → \S+ tokens \(\d+% saved\) in 1; 1 left alone, 0 failed", lines[1])
+    assert len(lines) == 4
+
+    assert run(args) == 0
+    assert capsys.readouterr().out == ""
+    assert run([*args, "--json"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    (project / "broken.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
+    assert run(args) == 1
+    assert capsys.readouterr().out == "4 sessions: nothing to do; 3 left alone, 1 failed\n"
 
 
 @pytest.mark.parametrize(
@@ -409,7 +434,7 @@ def test_all_sessions_of_the_client_can_be_asked_for(scratch_home: Path, capsys:
     for name in ("a", "b"):
         Transcript().prompt("Hello").answer("Yes.").write(folder / f"{name}.jsonl")
 
-    assert run(["compact", "--all", "--if-over", "100k"]) == 0
-    assert "2 sessions" in capsys.readouterr().out
+    assert run(["compact", "--all"]) == 0
+    assert "2 sessions: nothing to do; 2 left alone, 0 failed" in capsys.readouterr().out
     assert run(["compact"]) == 2
     assert run(["compact", "--all", "a"]) == 2

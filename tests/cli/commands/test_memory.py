@@ -63,11 +63,11 @@ def asked(monkeypatch: pytest.MonkeyPatch, script: Sequence[Reaction], *args: st
 
 def test_notes_are_shown_and_updated(one: Path, capsys: Capture) -> None:
     assert run(["memory", "show", str(one)]) == 0
-    assert capsys.readouterr().out.startswith("Step 0 of 0: no notes yet\nnot noted yet: 24 messages (")
+    assert capsys.readouterr().out.startswith("“Step 0 of 0”: no notes yet\nnot noted yet: 24 messages (")
     assert run(["memory", "update", str(one)]) == 0
-    assert re.match(r"Step 0 of 0: noted 24 messages \(\S+ tokens\) in \d+ changes: /", capsys.readouterr().out)
+    assert re.match(r"“Step 0 of 0”: noted 24 messages \(\S+ tokens\) in \d+ changes: /", capsys.readouterr().out)
     assert run(["memory", "update", str(one)]) == 0
-    assert capsys.readouterr().out == "Step 0 of 0: nothing is new\n"
+    assert capsys.readouterr().out == "“Step 0 of 0”: nothing is new\n"
     assert run(["memory", "show", str(one)]) == 0
     out = capsys.readouterr().out
     assert "## Goal\n- [g1-1] (first) Step 0 of 0" in out
