@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from threading import Thread
+from typing import IO, Any, Protocol
 
 import msgspec
 
@@ -23,6 +24,10 @@ TIMEOUT_S = 60.0
 """As long as the client waits for its hooks."""
 MOST_CHARS = 10_000
 """Of what one command adds: some 2,500 tokens, which every later request pays for."""
+_MOST_BYTES = 1 << 20
+"""Of what one command prints; the rest is read, so that it goes on, and dropped."""
+_LAST_WORDS_S = 1.0
+"""How long outputs are waited for that something which the command left running holds open."""
 _BLOCKED_STATUS = 2
 """The exit status by which a command forbids what it was asked about; any other but 0 is a fault."""
 
@@ -168,7 +173,10 @@ def _printed(text: str, name: str) -> Answer:
 
 
 def _run(command: str, given: bytes, timeout_s: float) -> tuple[int, str, str]:
-    """Status, output and errors of a shell command; after the timeout it is killed with all that it started."""
+    """Status, output and errors of a shell command; after the timeout it is killed with all that it started.
+
+    It has ended when it has ended itself: what it leaves running may hold its outputs open.
+    """
     process = subprocess.Popen(
         command,
         shell=True,  # the user's own command line, from the user's own settings
@@ -177,11 +185,41 @@ def _run(command: str, given: bytes, timeout_s: float) -> tuple[int, str, str]:
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    with process:
-        try:
-            printed, complained = process.communicate(given, timeout_s)
-        except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            raise
-    return process.returncode, printed.decode("utf-8", "replace"), complained.decode("utf-8", "replace")
+    printed, complained = list[bytes](), list[bytes]()
+    try:
+        _aside(_given, process.stdin, given)
+        readers = [_aside(_kept, process.stdout, printed), _aside(_kept, process.stderr, complained)]
+        process.wait(timeout_s)
+        for reader in readers:
+            reader.join(_LAST_WORDS_S)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    return process.returncode, _text(printed), _text(complained)
+
+
+def _aside(run: Callable[[IO[bytes], Any], None], pipe: IO[bytes] | None, data: object) -> Thread:
+    thread = Thread(target=run, args=(pipe, data), daemon=True)
+    thread.start()
+    return thread
+
+
+def _given(pipe: IO[bytes], given: bytes) -> None:
+    """Writes all of it; a command need not read it."""
+    with suppress(OSError), pipe:
+        pipe.write(given)
+
+
+def _kept(pipe: IO[bytes], kept: list[bytes]) -> None:
+    """Reads to the end, and keeps the beginning."""
+    room = _MOST_BYTES
+    with pipe:
+        while piece := os.read(pipe.fileno(), 1 << 16):
+            kept.append(piece[:room])
+            room -= len(kept[-1])
+
+
+def _text(pieces: list[bytes]) -> str:
+    return b"".join(pieces).decode("utf-8", "replace")

@@ -11,7 +11,7 @@ from core.compaction.full import Context, Plan, measured, with_session_start
 from core.compaction.hooks import allowed
 from core.compaction.memory import Memory, plan_from_memory
 from core.compaction.restore_state import restored_state
-from core.errors import Locked, NoUsableMemory
+from core.errors import Damaged, Locked, NoUsableMemory
 from core.memory.files import Held, MemoryFiles
 from core.memory.notes import budget_tokens
 from core.service.by_summary import Task, carried_out, done_before
@@ -47,7 +47,10 @@ class _Noted(Task):
     @cached_property
     def _held(self) -> Held:
         files = MemoryFiles.beside(self.job.session.file)
-        held = files.read()
+        try:
+            held = files.read()
+        except Damaged as error:
+            raise NoUsableMemory(str(error), error.hint) from None
         if held.exists and not self.job.target.dry_run:
             with suppress(Locked), files.locked(self._rules.limits.wait_s):
                 held = files.read()
@@ -64,8 +67,8 @@ class _Noted(Task):
     def planned(self) -> Plan:
         """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
         job = self.job
+        draft = self._draft  # first: where notes are of no use, it is the next way that asks the hooks
         asked = allowed(job.hooks, job.about, job.options.instructions)
-        draft = self._draft
         restored = restored_state(self.state, job.session.messages, draft.kept, job.options.restore)
         draft = replace(draft, restored=tuple(restored), remarks=asked.remarks)
         return with_session_start(measured(draft, self._context), self._context, job.hooks, job.about)

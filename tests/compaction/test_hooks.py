@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from core.compaction import hooks
 from core.compaction.hooks import MOST_CHARS, NO_HOOKS, About, Answer, CommandHooks
 
 ABOUT = About("the-id", "/w/a.jsonl", "/w")
@@ -119,6 +120,27 @@ def test_a_command_that_hangs_is_killed_with_what_it_started(tmp_path: Path) -> 
     assert time.monotonic() - begin < 1.4
     time.sleep(max(0.0, begin + 1.8 - time.monotonic()))
     assert not alive.exists()
+
+
+def test_what_a_command_leaves_running_is_not_waited_for() -> None:
+    begin = time.monotonic()
+
+    assert (
+        CommandHooks(["sleep 30 & echo kept; kill $! 2> /dev/null; setsid sleep 9 &"]).pre_compact(ABOUT, "").text
+        == "kept"
+    )
+    assert time.monotonic() - begin < 8
+
+
+def test_of_a_huge_output_the_beginning_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hooks, "_MOST_BYTES", 1_000)
+    command = f"{shlex.quote(sys.executable)} -c \"print('x' * 5_000_000)\""
+
+    assert CommandHooks([command]).pre_compact(ABOUT, "").text == "x" * 1_000
+
+
+def test_a_command_need_not_read_what_it_is_given() -> None:
+    assert CommandHooks(after=["exec 0<&-; sleep 0.1"]).post_compact(ABOUT, "x" * 1_000_000) == Answer()
 
 
 def test_a_shell_that_cannot_be_started_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
