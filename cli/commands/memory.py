@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., object])
 
 
-@click.group()
-def command() -> None:
+@click.group(invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
     """Keep notes on a session, from which it can be compacted without asking a model again.
 
     They are one Markdown file beside the transcript, yours to read and to edit.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def _extractor_options(function: F) -> F:
@@ -38,7 +41,7 @@ def _extractor_options(function: F) -> F:
     return click.option("--summarizer", type=click.Choice(EXTRACTORS), default="extractive", help=who)(function)
 
 
-@command.command("show")
+@command.command("show", short_help="Print the notes, and what they do not tell of.")
 @click.argument("session")
 @options.pick_option
 @options.json_option
@@ -60,7 +63,7 @@ def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> 
     ui.echo(f"not noted yet: {unseen}" if view.unseen_messages else f"up to date: {view.path}")
 
 
-@command.command("update")
+@command.command("update", short_help="Bring the notes up to the end of the session.")
 @click.argument("session")
 @_extractor_options
 @options.pick_option
@@ -81,7 +84,7 @@ def update_command(
         ui.echo(_in_words(done))
 
 
-@command.command("refresh")
+@command.command("refresh", short_help="Update the notes of many sessions: for a timer.")
 @options.sessions_argument
 @click.option("--idle", "idle_s", type=options.Span(), help="Only those not written to for this long (50m, 3h, 2d).")
 @click.option("--since", "since_s", type=options.Span(), help="Only those written to within this time.")
@@ -106,8 +109,8 @@ def refresh_command(
 ) -> int:
     """Update the notes of SESSIONS (names, files, folders, patterns) where enough is new: for a timer.
 
-    A session that did not change is not opened, one that another process works on is left to it.  It says nothing
-    when there is nothing to do.  A cap that is reached ends it without an error: the next run goes on.
+    A session that did not change is not opened, one that another process works on is left to it, one that Foldmark
+    made is left alone until somebody goes on there.  It says nothing when there is nothing to do.  A cap that is reached ends it without an error: the next run goes on.
     """
     from core.service.memory_refresh import Which, refresh
 

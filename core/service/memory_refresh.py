@@ -17,6 +17,7 @@ from core.memory.files import MemoryFiles
 from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.transcript.live import FileState
 from core.transcript.projects import SessionFile
+from core.transcript.records import is_as_made
 
 if TYPE_CHECKING:
     from core.service.memory import MemoryUpdate
@@ -59,7 +60,8 @@ def refresh(
 ) -> Iterator[Refreshed]:
     """Update the notes where that is due, session by session; yields those where something was done or failed.
 
-    A session that another process works on is passed over: it is being done.  Ends at the first cap that is reached.
+    A session that another process works on is passed over: it is being done.  So is what Foldmark made, until somebody
+    goes on there.  Ends at the first cap that is reached.
     """
     for file in files:
         if out_of_time():
@@ -95,5 +97,5 @@ def _may_be_due(file: SessionFile, extractor: Extractor, cadence: Cadence, which
     state = files.state()
     now = FileState.of(file.path)
     if (state.size, state.mtime_ns) != (now.size, now.mtime_ns):
-        return True
+        return not is_as_made(file)  # what a copy says, its source said
     return state.waits_for not in ("", extractor.name) or (state.updates > 0 and not files.notes_path.exists())

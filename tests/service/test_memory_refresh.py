@@ -19,6 +19,7 @@ from core.service.memory import MemoryUpdate
 from core.service.memory_refresh import ALL, Refreshed, Which, refresh
 from core.testing import Transcript
 from core.transcript.projects import SessionFile, session_file
+from core.transcript.records import Record, Source
 
 LIMITS = MemoryLimits(wait_s=0.0, cadence=Cadence(200, 200, 99, 1, 1, 1))
 
@@ -121,6 +122,20 @@ def test_sessions_are_chosen_by_when_they_were_written(sessions: list[Path]) -> 
 def test_a_session_that_another_process_works_on_is_left_to_it(sessions: list[Path]) -> None:
     with MemoryFiles.beside(session_file(sessions[1])).locked(0):
         assert [r.file.path for r in run(sessions)] == [sessions[0], sessions[2]]
+
+
+def test_a_copy_that_foldmark_made_is_left_alone_until_somebody_goes_on_there(sessions: list[Path]) -> None:
+    source = sessions[0]
+    rows = source.read_bytes()
+    copy = source.with_name("copy.jsonl")
+    copy.write_bytes(
+        Record(op="compact", id="1", session_id="copy", source=Source(str(source), "s", 1)).row(rows) + rows
+    )
+    assert run([copy]) == []
+
+    with copy.open("ab") as file:
+        file.write(b'{"type":"mode"}\n')
+    assert [one.file.path for one in run([copy])] == [copy]
 
 
 def test_what_is_wrong_with_one_session_ends_no_other(sessions: list[Path]) -> None:

@@ -202,3 +202,12 @@ def test_the_commands_of_the_page_do_what_it_says(
         for command in commands:
             assert run(shlex.split(command)) == 0, command
     assert "Step 0 of 0" in capsys.readouterr().out
+
+
+def test_alone_it_shows_its_commands_whole(capsys: Capture) -> None:
+    assert run(["memory"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Usage: foldmark memory")
+    assert re.search(r"^  refresh  Update the notes of many sessions: for a timer\.$", captured.out, re.MULTILINE)
+    assert "..." not in captured.out.split("Commands:")[1]
+    assert captured.err == ""
