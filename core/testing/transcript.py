@@ -37,7 +37,7 @@ class Transcript:
         self,
         session_id: str = SESSION_ID,
         *,
-        cwd: str = "/srv/app",
+        cwd: str = "/nowhere/app",
         model: str = "claude-opus-4-8",
         agent_id: str = "",
     ) -> None:
