@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-from pathlib import Path
-
 from cli import ui
-from core.service.session import CLAUDE_CODE
+from core.service.operation import resume_command, undo_command
 
 
-def show_ways(output: str, session_id: str, source_format: str, claude_dir: Path, said: str = "written") -> None:
+def show_ways(output: str, session_id: str, source_format: str, said: str = "written") -> None:
     """Print where a result is; the client resumes only what was made of its own transcripts."""
     ui.echo(f"{said}: {output}")
-    is_known = source_format == CLAUDE_CODE and Path(output).is_relative_to(claude_dir / "projects")
-    name = session_id if is_known else shlex.quote(output)
-    if source_format == CLAUDE_CODE:
-        ui.echo(f"resume with:  claude --resume {name}")
-    ui.echo(f"take back with:  foldmark undo {name}")
+    if resume := resume_command(output, session_id, source_format):
+        ui.echo(f"resume with:  {resume}")
+    ui.echo(f"take back with:  {undo_command(output, session_id, source_format)}")

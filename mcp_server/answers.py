@@ -38,9 +38,9 @@ def text_answer(text: str) -> CallToolResult:
 
 
 def data_answer(result: BaseModel, text: str, **meta: Any) -> CallToolResult:
-    """The same data that the command line prints with --json, and a text; most hosts give the model one of the two."""
+    """What the command line prints with --json, but for what is as always, and a text; most hosts show one."""
     answer = text_answer(text)
-    answer.structured_content = redact_json(result.model_dump(mode="json"))[0]
+    answer.structured_content = redact_json(result.model_dump(mode="json", exclude_defaults=True))[0]
     answer.meta = meta or None
     return answer
 

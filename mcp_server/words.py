@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from core.context.tokens.words import tokens
 from core.report.words import STATES, saved
-from core.service.session import CLAUDE_CODE
 
 if TYPE_CHECKING:
     from core.service.context import ContextReport
     from core.service.history import SearchResult
     from core.service.job import CompactResult
     from core.service.memory import MemoryUpdate
+    from core.service.operation import Outcome
     from core.service.pages import OutputPage
     from core.service.sessions import SessionLine, SessionList
     from core.service.snip import SnipProposals, SnipResult
@@ -70,9 +70,7 @@ def compact_words(result: CompactResult) -> str:
     if result.how == "micro":
         what = "all messages stay, large and old tool results are stored and can be read on demand"
     lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts, *result.remarks]
-    return "\n".join(
-        [*lines, *_ways(result.changed, result.reason, result.output, result.session_id, result.source.format)]
-    )
+    return "\n".join([*lines, *_ways(result)])
 
 
 def snip_words(result: SnipResult) -> str:
@@ -82,9 +80,7 @@ def snip_words(result: SnipResult) -> str:
         f"{saved(result.tokens_before, result.tokens_after)}",
         *result.verdicts,
     ]
-    return "\n".join(
-        [*lines, *_ways(result.changed, result.reason, result.output, result.session_id, result.source.format)]
-    )
+    return "\n".join([*lines, *_ways(result)])
 
 
 def proposals_words(found: SnipProposals) -> str:
@@ -112,11 +108,10 @@ def memory_words(done: MemoryUpdate) -> str:
     return "\n".join(lines)
 
 
-def _ways(changed: bool, reason: str, output: str, session_id: str, source_format: str) -> list[str]:
-    if not changed:
-        return [f"nothing written: {reason}"]
-    resume = [f"resume with: claude --resume {session_id}"] if source_format == CLAUDE_CODE else []
-    return [f"written: {output}", *resume, "undo takes it back"]
+def _ways(result: Outcome) -> list[str]:
+    lines = [f"written: {result.output}" if result.changed else f"nothing written: {result.reason}"]
+    lines += [f"resume with: {result.resume}"] if result.resume else []
+    return [*lines, "undo takes it back"] if result.undo else lines
 
 
 def _named(ident: str, title: str) -> str:

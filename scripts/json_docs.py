@@ -131,6 +131,10 @@ def _section(model: type[BaseModel], parts: dict[str, type[BaseModel]]) -> str:
         f"| `{name}` | {_type(field.annotation, parts)} | {_line(texts.get(name, ''))} |"
         for name, field in model.model_fields.items()
     ]
+    rows += [
+        f"| `{name}` | {_type(field.return_type, parts)} | {_line(field.description or '')} |"
+        for name, field in model.model_computed_fields.items()
+    ]
     return "\n".join(
         [_line(inspect.getdoc(model) or ""), "", "| key | type | meaning |", "| --- | --- | --- |", *rows, ""]
     )

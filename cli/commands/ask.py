@@ -75,7 +75,7 @@ def command(
     if as_json:
         ui.emit(result)
     else:
-        _show(result, settings.claude_dir)
+        _show(result)
 
 
 class _Printed:
@@ -98,7 +98,7 @@ class _Printed:
         ui.echo(f"asked again: {why}", err=True)
 
 
-def _show(result: AskResult, claude_dir: Path) -> None:
+def _show(result: AskResult) -> None:
     """Print what is said about the answer: to stderr, so that the answer alone can be piped."""
     click.echo()
     for warning in result.warnings:
@@ -113,4 +113,4 @@ def _show(result: AskResult, claude_dir: Path) -> None:
     told = [f"told of {', '.join(dict.fromkeys(result.attachments))}"] if result.attachments else []
     ui.echo("; ".join((said, *freed, *told)), err=True)
     if result.output:
-        show_ways(result.output, result.session_id, result.session.format, claude_dir)
+        show_ways(result.output, result.session_id, result.session.format)

@@ -139,7 +139,7 @@ def command(
             else:
                 done.append(outcome)
                 if len(work) == 1 or not by_timer or _is_work(outcome):
-                    _show(outcome, len(work) > 1, settings.claude_dir)
+                    _show(outcome, len(work) > 1)
     is_told = failed or not by_timer or sys.stdout.isatty() or any(map(_is_work, done))
     if len(work) > 1 and not as_json and is_told:
         _show_total(done, failed)
@@ -170,7 +170,7 @@ def _outcomes(work: list[_OneFile], jobs: int) -> Iterator[tuple[_OneFile, Compa
         yield from zip(work, pool.map(_OneFile.__call__, work), strict=True)
 
 
-def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
+def _show(result: CompactResult, many: bool) -> None:
     name = result.source.title or result.source.id
     if many:
         ui.echo(f"{Path(result.source.path).name} {ui.quoted(name)}: {_in_short(result)}")
@@ -199,7 +199,7 @@ def _show(result: CompactResult, many: bool, claude_dir: Path) -> None:
         ui.echo(f"note: {ui.plain(remark)}")
     if result.changed or result.reason == WRITTEN_BEFORE:
         said = "written" if result.changed else f"nothing written: {WRITTEN_BEFORE}"
-        show_ways(result.output, result.session_id, result.source.format, claude_dir, said)
+        show_ways(result.output, result.session_id, result.source.format, said)
     else:
         ui.echo(_not_done(result))
 

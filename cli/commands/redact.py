@@ -40,11 +40,11 @@ def command(
     if as_json:
         ui.emit(result)
     else:
-        _print(result, check, claude_dir)
+        _print(result, check)
     return 1 if check and result.findings else 0
 
 
-def _print(result: RedactResult, check: bool, claude_dir: Path) -> None:
+def _print(result: RedactResult, check: bool) -> None:
     name = ui.title(result.source.title or result.source.id)
     if not result.findings:
         ui.echo(f"{name}: no secrets found")
@@ -60,6 +60,6 @@ def _print(result: RedactResult, check: bool, claude_dir: Path) -> None:
         ui.echo(f"and {len(result.findings) - SHOWN} more; --json lists all")
     if result.changed:
         ui.echo()
-        show_ways(result.output, result.session_id, result.source.format, claude_dir)
+        show_ways(result.output, result.session_id, result.source.format)
     elif not check:
         ui.echo(f"\nnothing written: {result.reason}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
@@ -51,13 +50,13 @@ def command(
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(Measuring.of(settings), datetime.now(UTC))
     if from_id and to_id:
-        _show(snip(file, from_id, to_id, target, known), as_json, settings.claude_dir)
+        _show(snip(file, from_id, to_id, target, known), as_json)
         return
     with opened(file, measuring=known.measuring) as found:
         _show_proposals(snip_proposals(found, target, known), as_json)
 
 
-def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
+def _show(result: SnipResult, as_json: bool) -> None:
     if as_json:
         ui.emit(result)
         return
@@ -70,7 +69,7 @@ def _show(result: SnipResult, as_json: bool, claude_dir: Path) -> None:
     if not result.changed:
         ui.echo(f"nothing written: {result.reason}")
         return
-    show_ways(result.output, result.session_id, result.source.format, claude_dir)
+    show_ways(result.output, result.session_id, result.source.format)
 
 
 def _show_proposals(found: SnipProposals, as_json: bool) -> None:

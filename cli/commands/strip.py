@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import click
 
@@ -52,7 +51,7 @@ def command(
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     if chosen:
         known = StageSettings(Measuring.of(settings), datetime.now(UTC))
-        _show(strip(file, chosen, target, known), as_json, settings.claude_dir)
+        _show(strip(file, chosen, target, known), as_json)
         return
     with opened(file) as found:
         listed = media_of(found)
@@ -64,7 +63,7 @@ def command(
         ui.echo("no images or documents")
 
 
-def _show(result: StripResult, as_json: bool, claude_dir: Path) -> None:
+def _show(result: StripResult, as_json: bool) -> None:
     if as_json:
         ui.emit(result)
         return
@@ -74,7 +73,7 @@ def _show(result: StripResult, as_json: bool, claude_dir: Path) -> None:
     if not result.changed:
         ui.echo(f"nothing written: {result.reason}")
         return
-    show_ways(result.output, result.session_id, result.source.format, claude_dir)
+    show_ways(result.output, result.session_id, result.source.format)
 
 
 def _print(media: list[MediaLine]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+from pydantic import computed_field
 
 from core.errors import Changed, FoldmarkError, WrongFormat
 from core.model import Message
-from core.service.session import Result, Session, SessionRef
+from core.service.session import CLAUDE_CODE, Result, Session, SessionRef
 from core.transcript.documents import record_of, write_document
 from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.live import FileState
@@ -82,6 +84,39 @@ class Outcome(Result):
     """What rewriting the prompt cache costs and what sending less saves, in words."""
     changed: bool
     reason: str
+
+    @computed_field  # type: ignore[prop-decorator]  # properties are what it is for
+    @property
+    def resume(self) -> str:
+        """The command that goes on from the result; "" where it is not there, or no session of Claude Code."""
+        return resume_command(self.output, self.session_id, self.source.format) if self._is_there else ""
+
+    @computed_field  # type: ignore[prop-decorator]  # as above
+    @property
+    def undo(self) -> str:
+        """The command that takes it back; "" where nothing is there."""
+        return undo_command(self.output, self.session_id, self.source.format) if self._is_there else ""
+
+    @property
+    def _is_there(self) -> bool:
+        return self.changed or self.reason == WRITTEN_BEFORE
+
+
+def resume_command(output: str, session_id: str, source_format: str) -> str:
+    """What goes on from a session that was written; "" for what was made of other clients' transcripts."""
+    is_session = source_format == CLAUDE_CODE
+    return f"claude --resume {_name(output, session_id, source_format)}" if is_session else ""
+
+
+def undo_command(output: str, session_id: str, source_format: str) -> str:
+    """What takes back what was written."""
+    return f"foldmark undo {_name(output, session_id, source_format)}"
+
+
+def _name(output: str, session_id: str, source_format: str) -> str:
+    """The id of a session in a folder of the client's projects, else the file."""
+    is_known = source_format == CLAUDE_CODE and "projects" in Path(output).parts[-3:-2]
+    return session_id if is_known else shlex.quote(output)
 
 
 @dataclass(frozen=True)

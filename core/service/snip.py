@@ -98,4 +98,4 @@ def _start_of(ident: str, known: Collection[str]) -> str:
 
 
 def _pays_after(verdict: Verdict | None) -> float | None:
-    return verdict.pays_after if verdict else None
+    return None if verdict is None or verdict.pays_after is None else round(verdict.pays_after, 1)

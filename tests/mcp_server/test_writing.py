@@ -171,3 +171,33 @@ async def test_undo_of_a_new_session_removes_it(desk: Desk, mode: str) -> None:
     assert not Path(made["output"]).exists()
     assert text_of(undone).startswith(f"removed {made['output']}")
     assert again.is_error
+
+
+async def test_the_way_on_and_the_way_back_are_told_as_long_as_they_are_there(desk: Desk, mode: str) -> None:
+    async with desk.client(mode) as client:
+        planned = await client.call_tool("snip_range", {**RANGE, "dry_run": True})
+        made = await client.call_tool("snip_range", RANGE)
+        again = await client.call_tool("snip_range", RANGE)
+
+    assert planned.structured_content is not None
+    assert (planned.structured_content["resume"], planned.structured_content["undo"]) == ("", "")
+    for answer in (made, again):
+        result = answer.structured_content
+        assert result is not None
+        assert result["resume"] == f"claude --resume {result['session_id']}"
+        assert result["undo"] == f"foldmark undo {result['session_id']}"
+        assert f"resume with: {result['resume']}" in text_of(answer)
+        assert "undo takes it back" in text_of(answer)
+    assert "nothing written: the same was written before" in text_of(again)
+
+
+async def test_what_is_as_always_is_left_out_and_figures_are_round(desk: Desk, mode: str) -> None:
+    async with desk.client(mode) as client:
+        proposals = await client.call_tool("snip_range", {"session": SESSION_ID})
+        done = await client.call_tool("compact_session", {"session": SESSION_ID, "summarizer": "extractive"})
+
+    assert proposals.structured_content is not None
+    assert done.structured_content is not None
+    pays_after = [p["pays_after"] for p in proposals.structured_content["proposals"]]
+    assert pays_after == [after and round(after, 1) for after in pays_after]
+    assert "usage" not in done.structured_content
