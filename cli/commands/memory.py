@@ -110,7 +110,8 @@ def refresh_command(
     """Update the notes of SESSIONS (names, files, folders, patterns) where enough is new: for a timer.
 
     A session that did not change is not opened, one that another process works on is left to it, one that Foldmark
-    made is left alone until somebody goes on there.  It says nothing when there is nothing to do.  A cap that is reached ends it without an error: the next run goes on.
+    made is left alone until somebody goes on there.  It says nothing when there is nothing to do.  A cap that is
+    reached ends it without an error: the next run goes on.
     """
     from core.service.memory_refresh import Which, refresh
 

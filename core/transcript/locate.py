@@ -22,6 +22,7 @@ from core.transcript.projects import (
     session_files,
     transcripts,
 )
+from core.transcript.records import is_as_made
 
 LATEST = "latest"
 _LISTED = 10
@@ -37,7 +38,8 @@ def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | No
 
     In this order: `latest` (the newest with a conversation, of `folder`, else of all; what Foldmark made counts from
     when it was made, so it stands for its source until somebody goes on there), a file's path (relative to
-    `folder`), an id, the start of an id, a title, a part of one.  Subagents are found by their ids.
+    `folder`), an id, the start of an id, a title, the start of one, a part of one (of what Foldmark made only where no
+    other has it).  Subagents are found by their ids.
     With `roots`, what is found must lie in one of them, or in the client's own projects, links followed; nothing is
     said of other paths, not even whether they are there.
 
@@ -170,7 +172,9 @@ def _by_title(name: str, claude_dir: Path) -> SessionFile:
     wanted = " ".join(name.split()).casefold()
     hits = [info for info in sessions(claude_dir) if wanted and wanted in info.title.casefold()]
     whole = [info for info in hits if info.title.casefold() == wanted]
-    if info := _only(name, whole or hits, _info_line):
+    begin = [info for info in hits if info.title.casefold().startswith(wanted)]
+    own = [info for info in hits if not is_as_made(info.file)]  # the title of a copy holds that of its source
+    if info := _only(name, whole or begin or own or hits, _info_line):
         return info.file
     raise SessionNotFound(f"there is no session {name!r}", _HINT)
 

@@ -10,6 +10,7 @@ import pytest
 from core.errors import SessionNotFound
 from core.transcript.locate import expand, locate
 from core.transcript.projects import project_slug
+from core.transcript.records import Record, Source
 
 DATA = Path(__file__).parents[1] / "data" / "cases"
 FIRST = "11111111-1111-4111-8111-111111111111"
@@ -246,6 +247,19 @@ def test_a_file_with_a_pattern_for_a_name_is_a_file(home: Home, tmp_path: Path) 
     odd.write_bytes(b"")
 
     assert [file.path for file in expand([str(odd)], home.claude, home.folder)] == [odd]
+
+
+def test_a_title_that_begins_so_wins_and_a_copy_does_not(home: Home) -> None:
+    copy = home.put("-srv-app", "copy", "compacted: Fix login", 3)
+    rows = copy.read_bytes()
+    copy.write_bytes(Record(op="compact", id="1", session_id="copy", source=Source("x", FIRST, 1)).row(rows) + rows)
+    assert [home.locate(name) for name in ("fix", "login", "compacted")] == [home.first, home.first, copy]
+
+    with copy.open("ab") as file:
+        file.write(b'{"type":"mode"}\n')
+    assert home.locate("fix") == home.first
+    with pytest.raises(SessionNotFound, match="2 sessions answer to 'login'"):
+        home.locate("login")
 
 
 def test_a_title_may_look_like_a_pattern(home: Home) -> None:
