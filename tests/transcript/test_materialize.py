@@ -102,7 +102,7 @@ def test_rows_are_one_chain_of_one_session_later_and_later(folder: Path) -> None
         assert str(a["timestamp"]) < str(b["timestamp"])
     assert {row["sessionId"] for row in rows} == {NEW_ID}
     assert {(row["entrypoint"], row["isSidechain"], row["cwd"], row["gitBranch"]) for row in rows} == {
-        ("cli", False, "/srv/app", "main")
+        ("cli", False, "/nowhere/app", "main")
     }
 
 
