@@ -8,10 +8,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
 from core.service.session import SessionRef, opened
+from core.service.undo import undoable
 from core.transcript.projects import SessionFile
 from mcp_server.answers import told
-from mcp_server.config import Ctx
+from mcp_server.config import Ctx, config_of
 from mcp_server.sessions import Resolved
+from mcp_server.work import in_thread
 
 
 class Consent(BaseModel):
@@ -34,8 +36,13 @@ async def ask_in_place(
 
 
 async def ask_undo(file: Resolved, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
-    """Asks before something is taken back: a file that Foldmark wrote goes, or a block of rows."""
-    return await _asked("Take back the newest operation on {}?", file, confirmed, ctx)
+    """Asks before something is taken back: a file that Foldmark wrote goes, or a block of rows.
+
+    Raises ToolError where nothing can be.
+    """
+    claude_dir = config_of(ctx).settings.claude_dir
+    op = await in_thread(ctx, "looking", lambda: undoable(file, claude_dir))
+    return await _asked(f"Take back the newest operation ({op}) on {{}}?", file, confirmed, ctx)
 
 
 def require(consent: ElicitationResult[Consent]) -> None:

@@ -19,6 +19,13 @@ class UndoResult(Result):
     source: str
 
 
+def undoable(file: SessionFile, claude_dir: Path) -> str:
+    """Which operation `undo` would take back; raises as it does."""
+    if documents.record_of(file.path):
+        return documents.undoable(file.path).op
+    return records.undoable(file.path, claude_dir).op
+
+
 def undo(file: SessionFile, claude_dir: Path, lock_dir: Path) -> UndoResult:
     """Takes back the newest operation: byte for byte what was before, rows that were added since stay.
 

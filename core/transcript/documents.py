@@ -66,15 +66,8 @@ def undo(path: Path, lock_dir: Path) -> Undone:
     WriteFailed; then all is as it was.
     """
     with locked(path, lock_dir):
-        record = record_of(path)
-        if record is None:
-            raise InputError(f"{path.name} holds nothing that Foldmark wrote", "there is nothing to undo")
+        record = undoable(path)
         try:
-            if hashlib.sha256(path.read_bytes()).hexdigest() != record.sha256:
-                raise Changed(
-                    f"{path.name} was edited since Foldmark wrote it", "remove it yourself if it is not needed"
-                )
-            refuse_only_copy(path, record)
             path.unlink()
         except OSError as error:
             raise WriteFailed(f"{path}: {error.strerror}") from None
@@ -82,6 +75,21 @@ def undo(path: Path, lock_dir: Path) -> Undone:
         with suppress(FoldmarkError):  # what stays is in nobody's way
             Store.beside(path).remove()
     return Undone(record, removed=True)
+
+
+def undoable(path: Path) -> Record:
+    """The record of a document that can be removed; raises as `undo`."""
+    record = record_of(path)
+    if record is None:
+        raise InputError(f"{path.name} holds nothing that Foldmark wrote", "there is nothing to undo")
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise WriteFailed(f"{path}: {error.strerror}") from None
+    if digest != record.sha256:
+        raise Changed(f"{path.name} was edited since Foldmark wrote it", "remove it yourself if it is not needed")
+    refuse_only_copy(path, record)
+    return record
 
 
 def _forget(path: Path) -> None:

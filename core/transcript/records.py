@@ -168,18 +168,37 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
     path = Path(os.path.realpath(path))
     with locked(path, lock_dir), open_log(path, whole=True) as log:
         state = FileState.of(log.file.fileno())
-        if (pid := open_in(claude_dir, path.stem)) is not None:
-            raise Locked(f"{path.name} is open in the client (process {pid})", "end that session first")
-        placed, record = _newest(log)
-        if is_cut_off(log, placed) and not _is_followed(log, placed):
-            placed = changed(placed, end=log.size)
-        else:
-            _must_be_whole(log, placed, record)
+        placed, record = _to_take_back(log, claude_dir)
         if placed.offset == 0:
-            _remove(log, placed, record, state)
+            _remove(log, state)
         else:
             _cut(log, placed, record, state)
     return Undone(record, removed=placed.offset == 0)
+
+
+def undoable(path: Path, claude_dir: Path) -> Record:
+    """What `undo` would take back; raises as it does."""
+    with open_log(Path(os.path.realpath(path)), whole=True) as log:
+        return _to_take_back(log, claude_dir)[1]
+
+
+def _to_take_back(log: Log, claude_dir: Path) -> tuple[Placed, Record]:
+    """The newest operation, where nothing stands against taking it back."""
+    path = log.path
+    if (pid := open_in(claude_dir, path.stem)) is not None:
+        raise Locked(f"{path.name} is open in the client (process {pid})", "end that session first")
+    placed, record = _newest(log)
+    if is_cut_off(log, placed) and not _is_followed(log, placed):
+        return changed(placed, end=log.size), record
+    _must_be_whole(log, placed, record)
+    if placed.offset == 0:
+        if placed.end < log.size:
+            raise Changed(
+                f"the session went on in {path.name}: {log.size - placed.end} bytes were added since it was written",
+                f"{_way_back(path, record)}remove the file yourself if they are not needed",
+            )
+        refuse_only_copy(path, record)
+    return placed, record
 
 
 def _newest(log: Log) -> tuple[Placed, Record]:
@@ -232,14 +251,8 @@ def _cut(log: Log, placed: Placed, record: Record, state: FileState) -> None:
             Store.beside(log.path).forget(stored)
 
 
-def _remove(log: Log, placed: Placed, record: Record, state: FileState) -> None:
+def _remove(log: Log, state: FileState) -> None:
     path = log.path
-    if placed.end < log.size:
-        raise Changed(
-            f"the session went on in {path.name}: {log.size - placed.end} bytes were added since it was written",
-            f"{_way_back(path, record)}remove the file yourself if they are not needed",
-        )
-    refuse_only_copy(path, record)
     if FileState.of(path) != _read_state(log, state):
         raise Changed(f"{path.name} was written by another program meanwhile", "run the command again")
     try:

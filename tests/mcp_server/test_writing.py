@@ -11,7 +11,7 @@ from mcp_types import ElicitResult
 
 from core.service.operation import Target
 from core.service.session import opened
-from core.service.snip import snip_proposals
+from core.service.snip import snip, snip_proposals
 from core.service.stages import StageSettings
 from core.testing import SESSION_ID
 from core.transcript.projects import session_file
@@ -130,6 +130,13 @@ async def test_the_session_that_a_person_is_asked_about_is_the_one_that_is_chang
     "person", [Person("decline"), Person("cancel"), Person("accept", go_on=False)], ids=["decline", "cancel", "no"]
 )
 async def test_what_a_person_does_not_want_is_not_done(desk: Desk, mode: str, person: Person) -> None:
+    snip(
+        session_file(desk.session),
+        RANGE["from_id"],
+        RANGE["to_id"],
+        Target(desk.config.state_dir, in_place=True),
+        desk.config.known,
+    )
     before = state_of(desk.config.settings.claude_dir)
     async with desk.client(mode, elicitation_callback=person) as client:
         # That a model says so counts for nothing where a person can be asked.
@@ -201,3 +208,15 @@ async def test_what_is_as_always_is_left_out_and_figures_are_round(desk: Desk, m
     pays_after = [p["pays_after"] for p in proposals.structured_content["proposals"]]
     assert pays_after == [after and round(after, 1) for after in pays_after]
     assert "usage" not in done.structured_content
+
+
+async def test_nobody_is_asked_about_what_cannot_be_taken_back(desk: Desk, mode: str) -> None:
+    person = Person("accept", go_on=True)
+    async with desk.client(mode, elicitation_callback=person) as client:
+        refused = await client.call_tool("undo", {"session": SESSION_ID})
+    async with desk.client(mode) as client:
+        also = await client.call_tool("undo", {"session": SESSION_ID})
+
+    assert person.asked == []
+    assert "holds nothing that Foldmark wrote" in text_of(refused)
+    assert "holds nothing that Foldmark wrote" in text_of(also)
