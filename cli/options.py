@@ -29,8 +29,8 @@ STDIN = "-"
 MOST = 1_000_000_000
 """Of what is counted: more of it than there is anywhere, and a number that everything takes."""
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
-_SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)?\Z")
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, None: 60}
+_SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -54,7 +54,7 @@ class TokenCount(click.ParamType[int]):
 
 
 class Span(click.ParamType[float]):
-    """A span of time such as 50m or 3h; a bare number is minutes."""
+    """A span of time such as 50m or 3h."""
 
     name = "span"
 
@@ -62,7 +62,8 @@ class Span(click.ParamType[float]):
         """Seconds."""
         found = _SPAN.match(str(value))
         if found is None:
-            self.fail(f"{value!r} is no span of time: write 50m, 3h, 2d", param, ctx)
+            unit = ", which has no unit" if str(value).isdigit() else ""
+            self.fail(f"{value!r} is no span of time{unit}: write 50m, 3h, 2d", param, ctx)
         return float(int(found[1]) * _SECONDS[found[2]])
 
 

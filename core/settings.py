@@ -7,6 +7,7 @@ of the user, the defaults.  Nothing here looks at the process's own environment:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
@@ -145,9 +146,9 @@ def _explained(error: ValidationError, values: Mapping[str, Value]) -> SettingsE
     key = str(first["loc"][0])
     given = values[key]
     if key not in Settings.model_fields:
-        return SettingsError(
-            f"{given.origin}: there is no setting {key!r}", f"known: {', '.join(Settings.model_fields)}"
-        )
+        near = get_close_matches(key, Settings.model_fields, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(Settings.model_fields)}"
+        return SettingsError(f"{given.origin}: there is no setting {key!r}", hint)
     return SettingsError(f"{given.origin}: {key} cannot be {given.value!r}", f"allowed: {_allowed(key)}")
 
 

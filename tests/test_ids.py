@@ -22,6 +22,17 @@ def test_a_start_that_several_have_is_refused_with_what_they_are() -> None:
         assert caught.value.hint.startswith("name one:\n  ")
 
 
+@pytest.mark.parametrize(
+    ("name", "listed"), [("n", ["note", "notes"]), ("two", ["b1", "b2"]), ("k", [f"k{n}" for n in range(10)])]
+)
+def test_what_is_listed_is_what_begins_so(name: str, listed: list[str]) -> None:
+    with pytest.raises(IdNotFound) as caught:
+        one_of(name, [*KNOWN, *((f"k{n}", f"id {n}") for n in range(12))], "page", "")
+
+    more = ["and 2 more"] if name == "k" else []
+    assert caught.value.hint.split("\n  ")[1:] == [*listed, *more]
+
+
 @pytest.mark.parametrize("name", ["", "x" * 1_000])
 def test_what_is_no_id_is_refused_in_short(name: str) -> None:
     with pytest.raises(IdNotFound, match="no page has the id") as caught:

@@ -182,7 +182,13 @@ def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> No
         folders.load()
 
     assert "keep_token" in str(caught.value)
-    assert "keep_tokens" in caught.value.hint
+    assert caught.value.hint == "did you mean keep_tokens?"
+    (folders.user / "foldmark.toml").write_text("colour = 3", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert caught.value.hint.startswith("known: claude_dir, ")
 
 
 def test_an_unknown_variable_is_left_alone(folders: Folders) -> None:

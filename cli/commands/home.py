@@ -13,6 +13,7 @@ from core.service.context import ContextReport, context_report
 from core.service.session import opened
 from core.service.sessions import SessionLine, SessionList, list_sessions
 from core.settings import Settings
+from core.transcript.locate import no_sessions
 from core.transcript.projects import session_file
 
 SHOWN = 5
@@ -36,10 +37,13 @@ def show(as_json: bool) -> None:
         ui.emit(Home(**dict(found), newest=newest))
         return
     if not found.sessions:
-        ui.echo(f"No sessions in {settings.claude_dir}.")
+        nothing = no_sessions(settings.claude_dir)
+        ui.echo(f"{nothing}\n{nothing.hint}")
     else:
         ui.echo(f"The newest sessions {where}:\n")
         print_lines(found.sessions)
+        if found.more:
+            ui.echo(f"the newest {SHOWN}; foldmark sessions shows more")
     if newest:
         ui.echo("\nThe newest one:\n")
         print_window(newest)

@@ -11,6 +11,7 @@ import click
 from cli import options, ui
 from core.errors import SessionNotFound
 from core.service.sessions import SessionLine, list_sessions
+from core.transcript.locate import no_sessions
 
 SHOWN = 30
 """How many lines a person gets to see at once."""
@@ -34,7 +35,8 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
     if limit is None and not as_json:
         limit = SHOWN
     where = Path.cwd() / folder if folder else None
-    found = list_sessions(options.settings().claude_dir, where, limit or None)
+    claude_dir = options.settings().claude_dir
+    found = list_sessions(claude_dir, where, limit or None)
     if where and not found.sessions and not where.is_dir():
         raise SessionNotFound(
             f"there is no folder {folder}, and no session was started in it", "foldmark sessions lists all sessions"
@@ -43,7 +45,8 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
         ui.emit(found)
         return
     if not found.sessions:
-        ui.echo(f"no sessions {'of ' + str(folder) if folder else 'yet'}")
+        nothing = no_sessions(claude_dir)
+        ui.echo(f"no session was started in {folder}" if folder else f"{nothing}\n{nothing.hint}")
         return
     print_lines(found.sessions)
     if found.more:

@@ -153,8 +153,15 @@ def latest(claude_dir: Path, folder: Path, but: str = "") -> SessionFile:
         for info in sessions(claude_dir, where):
             if info.state not in ("empty", "damaged") and info.file.id.casefold() != but:
                 return info.file
-    other = "other " if but else ""
-    raise SessionNotFound(f"there is no {other}session in {claude_dir}", "give the path of a transcript")
+    raise no_sessions(claude_dir, "other " if but else "")
+
+
+def no_sessions(claude_dir: Path, other: str = "") -> SessionNotFound:
+    """What is said where the client has no session, or no other one."""
+    return SessionNotFound(
+        f"there is no {other}session in {claude_dir}",
+        "give the path of a transcript, such as examples/session.jsonl in Foldmark's source",
+    )
 
 
 def _by_id(name: str, claude_dir: Path) -> SessionFile | None:

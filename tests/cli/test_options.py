@@ -90,3 +90,14 @@ def test_what_comes_from_standard_input_cannot_be_taken_back(
 
     assert run(["undo", "-"]) == 2
     assert "name the session" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("50m", 3_000), ("3 h", 10_800), ("2d", 172_800)])
+def test_spans_of_time_have_a_unit(text: str, seconds: float) -> None:
+    assert options.Span().convert(text, None, None) == seconds
+
+
+@pytest.mark.parametrize(("text", "said"), [("5", "which has no unit"), ("soon", "no span of time: write 50m")])
+def test_what_is_no_span_of_time_is_refused(text: str, said: str) -> None:
+    with pytest.raises(click.BadParameter, match=said):
+        options.Span().convert(text, None, None)

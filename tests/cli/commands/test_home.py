@@ -43,6 +43,7 @@ def test_it_shows_the_newest_of_this_folder_what_fills_it_and_what_to_do(
     assert [f"task {number}" in out for number in range(7)] == [False, False, True, True, True, True, True]
     assert "prompts" in out
     assert "foldmark compact 6 --dry-run" in out
+    assert "the newest 5; foldmark sessions shows more" in out
 
 
 def test_without_sessions_of_this_folder_it_shows_those_of_all(
@@ -86,6 +87,8 @@ def test_a_session_that_goes_away_meanwhile_is_passed_over(
 
 def test_without_any_session_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 0
-    assert "No sessions in" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith("there is no session in ")
+    assert "examples/session.jsonl" in out
     assert run(["--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"sessions": [], "more": False, "newest": None}
