@@ -2,35 +2,68 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from cli import options, resources, ui
 from core.context.tokens.window import Measuring
 from core.report.words import KINDS, STATES
 from core.service.context import ContextReport, LargePart, context_report
-from core.service.session import opened
+from core.service.session import Session, opened
+
+if TYPE_CHECKING:
+    from core.service.context import Outlook
+    from core.settings import Settings
 
 
 @click.command()
 @click.argument("session")
 @options.pick_option
 @click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")
+@click.option("--stages", is_flag=True, help="Also say what each stage would free, and a compaction.")
 @click.option("--count", is_flag=True, help="Have the Messages API count, too: sends the messages, needs a key.")
 @options.json_option
 @click.pass_context
-def command(ctx: click.Context, session: str, pick: str, window_tokens: int | None, count: bool, as_json: bool) -> None:
+def command(
+    ctx: click.Context,
+    session: str,
+    pick: str,
+    window_tokens: int | None,
+    stages: bool,
+    count: bool,
+    as_json: bool,
+) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
     settings = options.settings(window_tokens=window_tokens)
     file = options.find(ctx, session, settings.claude_dir, pick)
     endpoint = resources.access(settings).endpoint() if count else None
     with opened(file, measuring=Measuring.of(settings)) as found:
         report = context_report(found, endpoint)
+        if stages:
+            report = report.model_copy(update={"stages": _looked(found, settings)})
     if as_json:
         ui.emit(report)
         return
     print_window(report)
     if report.messages:
         _print_parts(report)
+    if report.stages is not None:
+        ui.echo("\nWhat could be freed, each by itself")
+        rows = [(each.stage, ui.tokens(each.tokens_freed), each.reason) for each in report.stages]
+        ui.print_table(("STAGE", "TOKENS", ""), rows, {"TOKENS"})
+
+
+def _looked(session: Session, settings: Settings) -> list[Outlook]:
+    from core.service.from_settings import choices_of
+    from core.service.operation import Target
+    from core.service.outlook import outlook
+    from core.service.stages import StageSettings
+
+    known = StageSettings(Measuring.of(settings), datetime.now(UTC))
+    return outlook(session, choices_of(settings, Path.home(), Target(options.lock_dir()), known))
 
 
 def print_window(report: ContextReport) -> None:

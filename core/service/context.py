@@ -72,6 +72,15 @@ class Boundary(Result):
     offset: int
 
 
+class Outlook(Result):
+    """What one stage would free by itself, or a compaction by an offline summary (`full`)."""
+
+    stage: str
+    tokens_freed: int
+    reason: str
+    """Why that is nothing; else what it costs and saves on the prompt cache, "" where that is not known."""
+
+
 class ContextReport(Result):
     """What fills the window."""
 
@@ -90,6 +99,8 @@ class ContextReport(Result):
     """What the API counts for the messages, without the client's own system prompt and tools; null: not asked."""
     warnings: list[str]
     """What a person should know: that compacting does not help any more, and what fills the context."""
+    stages: list[Outlook] | None = None
+    """What could be freed; null: that was not asked."""
 
 
 def context_report(session: Session, endpoint: Endpoint | None = None) -> ContextReport:

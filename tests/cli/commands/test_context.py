@@ -1,4 +1,4 @@
-"""`foldmark context --count`: what the API says."""
+"""`foldmark context`: what the API counts, and what each stage would free."""
 
 from __future__ import annotations
 
@@ -44,3 +44,12 @@ def test_the_api_counts_what_is_asked_for_without_its_secrets(
 def test_without_a_key_it_says_so(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["context", session, "--count"]) == 1
     assert "ANTHROPIC_API_KEY" in capsys.readouterr().err
+
+
+def test_what_each_stage_would_free_is_said_on_request(session: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["context", session, "--stages"]) == 0
+    assert "What could be freed, each by itself" in capsys.readouterr().out
+    assert run(["context", session, "--stages", "--json"]) == 0
+    assert [each["stage"] for each in json.loads(capsys.readouterr().out)["stages"]][-1] == "full"
+    assert run(["context", session, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["stages"] is None
