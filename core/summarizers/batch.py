@@ -129,7 +129,7 @@ class BatchSummarizer:
         return True
 
     def _notes(self) -> Iterator[tuple[Path, _Note]]:
-        for path in sorted(self._folder.glob("*.json")):
+        for path in sorted(path for path in self._folder.glob("*.json") if path.is_file()):
             try:
                 yield path, msgspec.json.decode(path.read_bytes(), type=_Note)
             except (OSError, msgspec.DecodeError):

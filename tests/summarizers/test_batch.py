@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,7 @@ def test_a_failure_that_may_pass_ends_the_wait_and_keeps_the_note(tmp_path: Path
 
 def test_a_damaged_note_is_no_note(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{", encoding="utf-8")
+    os.mkfifo(tmp_path / "pipe.json")
     with ScriptedApi(echo) as api:
         batch = summarizer(api, tmp_path)
         ask(batch)

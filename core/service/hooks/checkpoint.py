@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from core.errors import Damaged
 from core.transcript.projects import read_small
 
 NAME = "compaction.txt"
@@ -17,7 +18,10 @@ MOST_CHARS = 20_000
 
 
 def _path(transcript: Path) -> Path:
-    return transcript.with_suffix("") / NAME
+    folder = transcript.with_suffix("")
+    if folder.is_symlink():
+        raise Damaged(f"{folder} is a link, and nothing is kept behind one", "put a folder in its place")
+    return folder / NAME
 
 
 def put(transcript: Path, summary: str) -> None:
@@ -34,9 +38,9 @@ def put(transcript: Path, summary: str) -> None:
 
 def take(transcript: Path) -> str:
     """The summary, which is not kept any more; "" where there is none."""
-    path = _path(transcript)
     summary = ""
-    with suppress(OSError):
+    with suppress(OSError, Damaged):
+        path = _path(transcript)
         summary = read_small(path).decode("utf-8", "replace")
         path.unlink()
         path.parent.rmdir()  # unless there is something else in it

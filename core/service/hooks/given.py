@@ -22,6 +22,11 @@ class Given(msgspec.Struct, frozen=True):
         """The file of the session; that of a subagent is not named here."""
         return Path(self.transcript_path)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the session is: a host that keeps none names a file all the same, and then nothing is stored."""
+        return self.transcript.is_absolute() and self.transcript.is_file()
+
 
 def decoded(raw: bytes, kind: type[G]) -> G:
     """The input of an event; raises msgspec.DecodeError for what no host would send."""

@@ -51,7 +51,7 @@ def post_tool_use(raw: bytes, limits: Limits) -> str:
     text = _text_of(use)
     if text is None or not use.tool_use_id or len(text) <= limits.least_chars or not _is_too_much(use, text, limits):
         return ""
-    shown = _stored(use, text, limits)
+    shown = _stored(use, text, limits) if use.is_kept else ""
     if not shown:
         return ""
     said: JSON = {"hookEventName": "PostToolUse", "updatedToolOutput": _with(use, shown)}

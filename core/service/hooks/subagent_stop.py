@@ -19,6 +19,7 @@ class SubagentStop(Given, frozen=True):
 def subagent_stop(raw: bytes) -> str:
     """Nothing to say; raises StorageError, OSError where the summary cannot be kept."""
     given = decoded(raw, SubagentStop)
-    if given.agent_type == "" and given.last_assistant_message and not os.path.exists(given.agent_transcript_path):
+    is_summary = given.agent_type == "" and not os.path.exists(given.agent_transcript_path)
+    if is_summary and given.last_assistant_message and given.is_kept:
         checkpoint.put(given.transcript, given.last_assistant_message)
     return ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from core.errors import InputError
+from core.errors import Damaged, InputError
 from core.model import JSON
 from core.service.hooks import answer
 from core.service.hooks.limits import Limits
@@ -113,6 +113,24 @@ def test_the_summary_is_kept_once_without_secrets_and_for_its_owner_alone(transc
     assert note.stat().st_mode & 0o777 == 0o600
     lost(transcript)
     assert not note.exists()
+
+
+def test_of_a_session_that_is_not_kept_no_summary_is(tmp_path: Path) -> None:
+    summary(tmp_path / "session.jsonl", "All of it.")
+    assert not (tmp_path / "session").exists()
+
+
+def test_no_summary_is_kept_behind_a_link(transcript: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    transcript.with_suffix("").symlink_to(elsewhere)
+
+    with pytest.raises(Damaged):
+        summary(transcript, "All of it.")
+    (elsewhere / "compaction.txt").write_text(f"{RULE}\n{REQUEST}\n{TODO}", encoding="utf-8")
+
+    assert RULE in lost(transcript)
+    assert [path.name for path in elsewhere.iterdir()] == ["compaction.txt"]
 
 
 def test_other_files_of_the_session_stay(transcript: Path) -> None:

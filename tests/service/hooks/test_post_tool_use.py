@@ -94,6 +94,13 @@ def test_without_a_call_nobody_could_read_it_back(transcript: Path) -> None:
     assert use(transcript, "Bash", {"stdout": LINES}, ident="") == ""
 
 
+def test_of_a_session_that_is_not_kept_nothing_is_stored(tmp_path: Path) -> None:
+    assert use(tmp_path / "session.jsonl", "Bash", {"stdout": LINES}) == ""
+    assert use(tmp_path, "Bash", {"stdout": LINES}) == ""
+    assert not (tmp_path / "session").exists()
+    assert not tmp_path.with_suffix("").joinpath("tool-results").exists()
+
+
 def test_a_short_input_is_not_even_looked_at(tmp_path: Path) -> None:
     from core.service.hooks import answer
 
