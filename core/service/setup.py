@@ -202,6 +202,8 @@ def _planned(
 
 def _read(host: Host, machine: Machine) -> tuple[Path, bytes | None]:
     config = host.config(machine)
+    if config.is_fifo() or config.is_char_device():  # reading it would not end
+        raise InputError(f"{config} is no ordinary file", "look at it, and move it away")
     try:
         return config, config.read_bytes()
     except FileNotFoundError:

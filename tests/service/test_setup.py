@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -162,6 +163,14 @@ def test_a_folder_in_the_place_of_the_file_is_refused(machine: Machine, state: P
 
     with pytest.raises(InputError, match="Is a directory"):
         planned("cursor", machine, state)
+
+
+def test_a_pipe_in_the_place_of_the_file_is_refused(machine: Machine, state: Path) -> None:
+    os.mkfifo(config_of("cursor", machine, None))
+
+    with pytest.raises(InputError, match="no ordinary file"):
+        planned("cursor", machine, state)
+    assert any("no ordinary file" in found.problem for found in host_states(machine))
 
 
 def test_without_its_copy_the_way_back_says_what_to_do(machine: Machine, state: Path) -> None:
