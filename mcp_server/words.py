@@ -104,8 +104,10 @@ def memory_words(done: MemoryUpdate) -> str:
     """What was noted, and what was not."""
     if not done.changed:
         return f"the notes are as they were: {done.reason}"
-    lines = [f"{done.operations} changes in {done.path}", *(f"refused: {reason}" for reason in done.refused)]
-    return "\n".join(lines)
+    of = f" of {done.messages} messages" if done.messages else ""
+    archived = f", {done.archived} entries left them" if done.archived else ""
+    what = f"{done.operations} changes{of} in the notes{archived}: {done.path}"
+    return "\n".join([what, *(f"refused: {reason}" for reason in done.refused)])
 
 
 def _ways(result: Outcome) -> list[str]:

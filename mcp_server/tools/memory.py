@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from core.service.memory import MemoryUpdate
 
 _MOST_OPERATIONS = 100
-_SHOWN_CHARS = 20_000
-"""Of the notes: about 5,000 tokens; constraints and open tasks stand in front."""
+_SHOWN_CHARS = 3_000
+"""Of the notes: under 1,000 tokens; goal, constraints and open tasks stand in front."""
 _Operations = Annotated[
     list[dict[str, Any]],
     Field(
@@ -39,7 +39,7 @@ async def session_memory_update(
     session: SessionName = "current",
     operations: _Operations = [],  # noqa: B006 (never changed; the schema shows it)
 ) -> CallToolResult:
-    """Change the notes of a session, which outlive compactions. Without operations: notes what is new, shows all."""
+    """Change the notes of a session, which outlive compactions. Without operations: notes what is new."""
     from core.memory.extract import ByRule
     from core.service.memory import edit, show, update
 
@@ -55,7 +55,9 @@ async def session_memory_update(
     if operations:
         return data_answer(done, memory_words(done))
     end = end_of_piece(notes, 0, _SHOWN_CHARS)
-    rest = f"\n[the rest is in the resource {memory_uri(done.session.id)}]" if end < len(notes) else ""
+    uri = memory_uri(done.session.id)
+    rest = f"\n[{end:,} of {len(notes):,} characters shown: read on in {done.path}, or all in the resource {uri}]"
+    rest = rest if end < len(notes) else ""
     return text_answer(f"{memory_words(done)}\n\n{notes[:end]}{rest}")
 
 
