@@ -21,8 +21,9 @@ ENV_PREFIX = "FOLDMARK_"
 DEFAULT = "default"
 COMMANDS = ("pre_compact", "session_start", "post_compact")
 """Settings that hold shell commands."""
-_NOT_OF_PROJECTS = ("claude_dir", "allowed_roots", "summarizer", "claude_program", *COMMANDS)
-"""Whoever wrote a project must not open folders of its reader, send what is in them away, or run commands."""
+_NOT_OF_PROJECTS = ("claude_dir", "allowed_roots", "models_file", "summarizer", "claude_program", *COMMANDS)
+"""Whoever wrote a project must not open folders of its reader, send what is in them away, run commands, or say what a
+call costs: there are caps on that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,13 +101,13 @@ def test_without_any_file_up_to_the_root_the_defaults_hold(folders: Folders) -> 
 
 
 def test_relative_paths_start_where_they_were_set(folders: Folders) -> None:
-    (folders.user / "foldmark.toml").write_text("allowed_roots = ['notes', '~', '/srv']", encoding="utf-8")
-    (folders.project / "foldmark.toml").write_text("models_file = 'models.toml'", encoding="utf-8")
+    text = "allowed_roots = ['notes', '~', '/srv']\nmodels_file = 'models.toml'"
+    (folders.user / "foldmark.toml").write_text(text, encoding="utf-8")
 
     settings = folders.load()
 
     assert settings.allowed_roots == (folders.user / "notes", folders.home, Path("/srv"))
-    assert settings.models_file == folders.project / "models.toml"
+    assert settings.models_file == folders.user / "models.toml"
 
 
 def test_a_variable_holds_several_folders_like_the_systems_path(folders: Folders) -> None:
@@ -124,7 +124,16 @@ def test_a_command_is_one_in_a_variable_and_several_in_a_file(folders: Folders) 
 
 @pytest.mark.parametrize(
     "key",
-    ["claude_dir", "allowed_roots", "summarizer", "claude_program", "pre_compact", "session_start", "post_compact"],
+    [
+        "claude_dir",
+        "allowed_roots",
+        "models_file",
+        "summarizer",
+        "claude_program",
+        "pre_compact",
+        "session_start",
+        "post_compact",
+    ],
 )
 def test_a_project_cannot_open_folders_send_them_away_or_run_programs(folders: Folders, key: str) -> None:
     (folders.project / "foldmark.toml").write_text(f"{key} = '/etc'", encoding="utf-8")
@@ -142,7 +151,6 @@ def test_a_project_cannot_open_folders_send_them_away_or_run_programs(folders: F
         ("keep_tokens = 'many'", "a whole number from 0 up"),
         ("summary_tokens = 20000", "a whole number from 3,000 to 12,000"),
         ("window_tokens = 8000", "a whole number from 40,000 up"),
-        ("models_file = 3", "a path"),
         ("summary_model = 3", "a text"),
     ],
 )
@@ -220,3 +228,12 @@ def test_settings_do_not_change(folders: Folders) -> None:
 
     with pytest.raises(ValidationError):
         settings.keep_tokens = 1  # type: ignore[misc]
+
+
+def test_a_path_that_is_none_is_named(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("models_file = 3", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert "a path" in caught.value.hint

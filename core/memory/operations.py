@@ -6,8 +6,9 @@ who says so; nobody but a person takes back what a person asked for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TypeAlias
 
 import msgspec
@@ -118,10 +119,9 @@ class _Edit:
                 named.append(entry if known else replace(entry, id="", update=self.notes.update))
                 seen.add(entry.id)
             self.notes = self.notes.with_items(section.key, named)
-            for at, entry in enumerate(named):
-                if not entry.id:
-                    named[at] = replace(entry, id=self._new_id(section.key))
-                    self.notes = self.notes.with_items(section.key, named)
+            ids = self._new_ids(section.key)
+            numbered = [entry if entry.id else replace(entry, id=next(ids)) for entry in named]
+            self.notes = self.notes.with_items(section.key, numbered)
 
     def carry_out(self, operation: Operation) -> None:
         match operation:
@@ -206,11 +206,14 @@ class _Edit:
         self.notes = self.notes.with_items(key, (e for e in self.notes.of(key) if e.id != entry.id))
 
     def _new_id(self, key: SectionKey) -> str:
-        """An id that no item has, nor had: it begins with the number of the update."""
+        return next(self._new_ids(key))
+
+    def _new_ids(self, key: SectionKey) -> Iterator[str]:
+        """Ids that no item has, nor had: they begin with the number of the update."""
         stem = f"{BY_KEY[key].letter}{self.notes.update}-"
         of_key = [*self.notes.of(key), *(dropped.item for dropped in self.gone if dropped.key == key)]
         numbers = [int(entry.id.removeprefix(stem)) for entry in of_key if entry.id.startswith(stem)]
-        return f"{stem}{max(numbers, default=0) + 1}"
+        return (f"{stem}{number}" for number in count(max(numbers, default=0) + 1))
 
 
 _SOURCES = 6
