@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import cycle
 from shutil import get_terminal_size
@@ -28,6 +28,8 @@ _CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]+")
 _LEFT_BY_JSON = re.compile(f"[{_UNSEEN}]")
 TITLE_CHARS = 80
 """Of a title in a line, of which a terminal shows 80 to 200."""
+LEAST_COLUMNS = 12
+"""Of a column that gives way: less of a title or of a name tells nothing."""
 _GAP = "  "
 _SHADES = "█▓▒░▚▞▖▘"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
@@ -101,28 +103,43 @@ def columns(most: int, beside: int = 0) -> int:
 
 
 def print_table(
-    headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str] = (), shrinks: str = ""
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    right: Collection[str] = (),
+    shrinks: str = "",
+    drops: Sequence[str] = (),
 ) -> None:
     """Print rows under headers; the columns named in `right` hold figures.
 
     On a terminal that is too narrow one column gives way, `shrinks` (the last by default), and no other: figures
-    and ids are whole or of no use.
+    and ids are whole or of no use.  Where it would be too narrow to tell anything, those named in `drops` are left out,
+    as many as needed, in that order.
     """
     from rich.cells import cell_len, set_cell_size
 
+    shrinks = shrinks or headers[-1]
     rows = [[plain(cell) for cell in row] for row in rows]
-    widths = [max(cell_len(row[i]) for row in (headers, *rows)) for i in range(len(headers))]
-    at = headers.index(shrinks or headers[-1])
-    others = sum(widths) - widths[at] + len(_GAP) * (len(widths) - 1)
-    widths[at] = max(columns(widths[at], beside=others), cell_len(headers[at]))
+    widths = {header: max(cell_len(row[i]) for row in (headers, *rows)) for i, header in enumerate(headers)}
+    enough = min(widths[shrinks], LEAST_COLUMNS)
+    left = [*drops]
+    while left and columns(enough, beside=_beside(widths, shrinks)) < enough:
+        del widths[left.pop(0)]
+    shown = [i for i, header in enumerate(headers) if header in widths]
+    widths[shrinks] = max(columns(widths[shrinks], beside=_beside(widths, shrinks)), cell_len(shrinks))
     for row in (headers, *rows):
         cells = []
-        for header, cell, width in zip(headers, row, widths, strict=True):
+        for header, cell in ((headers[i], row[i]) for i in shown):
+            width = widths[header]
             cut = cell if cell_len(cell) <= width else set_cell_size(cell, width - 1) + "…"
             blanks = " " * (width - cell_len(cut))
             cells.append(blanks + cut if header in right else cut + blanks)
         line = _GAP.join(cells).rstrip()
         click.echo(click.style(line, bold=True) if row is headers else line)
+
+
+def _beside(widths: Mapping[str, int], header: str) -> int:
+    """How many columns all others take, with the gaps."""
+    return sum(widths.values()) - widths[header] + len(_GAP) * (len(widths) - 1)
 
 
 def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_tokens: int = 0, most: int = 60) -> str:

@@ -30,7 +30,7 @@ from core.service.check import CheckResult  # noqa: E402
 from core.service.compact import CompactResult  # noqa: E402
 from core.service.context import ContextReport  # noqa: E402
 from core.service.doctor import DoctorReport  # noqa: E402
-from core.service.history import OutputList, OutputText, SearchResult  # noqa: E402
+from core.service.history import OutputText, SearchResult, TextList  # noqa: E402
 from core.service.memory import MemoryUpdate, MemoryView  # noqa: E402
 from core.service.redact import RedactResult  # noqa: E402
 from core.service.sessions import SessionList  # noqa: E402
@@ -55,7 +55,7 @@ COMMANDS: dict[str, type[BaseModel]] = {
     "snip --suggest": SnipProposals,
     "strip": MediaList,
     "strip ID": StripResult,
-    "output": OutputList,
+    "output": TextList,
     "output ID": OutputText,
     "search": SearchResult,
     "ask": AskResult,

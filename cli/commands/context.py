@@ -99,7 +99,7 @@ def _print_parts(report: ContextReport) -> None:
     if report.largest:
         ui.echo("\nThe largest parts (foldmark output shows one)")
         rows = [(p.id, _what(p), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest]
-        ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"}, shrinks="WHAT")
+        ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"}, shrinks="WHAT", drops=("SHARE",))
 
 
 def _what(part: LargePart) -> str:

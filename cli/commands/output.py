@@ -7,7 +7,8 @@ import re
 import click
 
 from cli import options, ui
-from core.service.history import output, outputs
+from core.report.words import WHERE
+from core.service.history import TextList, output, outputs
 from core.service.session import opened
 
 _LINES = re.compile(r"(\d{0,12}):(\d{0,12})\Z|(\d{1,12})\Z")
@@ -38,7 +39,7 @@ class Lines(click.ParamType[tuple[int, int]]):
 def command(
     ctx: click.Context, session: str, ident: str, lines: tuple[int, int] | None, grep: str, pick: str, as_json: bool
 ) -> None:
-    """Print the text of ID (a tool result's or a message's, or the start of one); without ID, list the ids.
+    """Print the text of ID (a tool result's or a message's, or the start of one); without ID, list them all in order.
 
     Also what is no longer in the context: compacted, stored, or in the transcript that this one was made of.
     """
@@ -50,8 +51,7 @@ def command(
             if as_json:
                 ui.emit(listed)
             else:
-                rows = [(o.id, o.kind, o.name, o.where) for o in listed.outputs]
-                ui.print_table(("ID", "KIND", "TOOL", "WHERE"), rows, shrinks="TOOL")
+                _print_list(listed)
             return
         result = output(found, ident, lines, grep)
     if as_json:
@@ -62,3 +62,10 @@ def command(
         ui.echo("no line matches", err=True)
     else:
         ui.echo(ui.printable(result.text))
+
+
+def _print_list(listed: TextList) -> None:
+    rows = [(o.id, o.name or o.kind, o.where, ui.tokens(o.chars), o.begin) for o in listed.outputs]
+    ui.print_table(("ID", "WHAT", "WHERE", "CHARS", "BEGINS WITH"), rows, {"CHARS"}, drops=("WHERE", "CHARS"))
+    places = [f"{where}, {WHERE[where]}" for where in WHERE if any(o.where == where for o in listed.outputs)]
+    ui.echo(f"WHERE: {'; '.join(places)}", err=True)

@@ -84,7 +84,9 @@ def _print(found: Report) -> None:
             (p.id, p.tool or KINDS.get(p.kind, p.kind), ui.tokens(p.tokens), ui.tokens(p.tokens_after), PLACES[p.place])
             for p in found.largest
         ]
-        ui.print_table(("ID", "WHAT", "BEFORE", "AFTER", "WHERE"), rows, {"BEFORE", "AFTER"}, shrinks="WHAT")
+        ui.print_table(
+            ("ID", "WHAT", "BEFORE", "AFTER", "WHERE"), rows, {"BEFORE", "AFTER"}, shrinks="WHAT", drops=("AFTER",)
+        )
     if found.fidelity:
         _print_fidelity(found.fidelity)
     _print_said("What you asked for", found.requests)

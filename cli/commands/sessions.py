@@ -68,7 +68,8 @@ def print_lines(lines: list[SessionLine]) -> None:
         )
         for line in lines
     ]
-    ui.print_table(("ID", "AGE", "SIZE", "TOKENS", "STATE", "PROJECT", "TITLE"), rows, {"AGE", "SIZE", "TOKENS"})
+    headers = ("ID", "AGE", "SIZE", "TOKENS", "STATE", "PROJECT", "TITLE")
+    ui.print_table(headers, rows, {"AGE", "SIZE", "TOKENS"}, drops=("SIZE", "PROJECT", "STATE", "AGE", "TOKENS"))
 
 
 def _short(project: str) -> str:

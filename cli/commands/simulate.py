@@ -10,26 +10,30 @@ from cli import options, ui
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.window import Measuring
 from core.service.session import opened
-from core.service.simulate import PolicyResult, SimulationOptions, simulate
+from core.service.simulate import CLIENT, PolicyResult, SimulationOptions, simulate
 from core.stages.verdict import REREAD_TOKENS
 
-_NAMES = {
-    "none": "nothing",
-    "keep-3": "keep the 3 newest results above 100k",
-    "keep-3-at-least-20k": "the same, 20k at a time",
-    "budget": "tool-result budget",
-    "read-dedup": "read de-duplication",
-    "snip": "snip, what is proposed",
-    "microcompact": "microcompact",
-    "microcompact-public": "microcompact, by public edits",
-    "microcompact-pinned": "microcompact, by pinned edits",
-    "collapse": "context collapse",
-    "all": "all stages",
-    "client": "what the client did",
+_POLICIES = {
+    "none": "nothing but compactions",
+    "keep-3": "above 100k, all but the 3 newest results go",
+    "keep-3-at-least-20k": "the same, 20k or more at a time",
+    "budget": "large results are stored, with a preview",
+    "read-dedup": "a file that was read again stands once",
+    "snip": "ranges go that foldmark snip --suggest proposes",
+    "microcompact": "old results go where that pays",
+    "microcompact-public": "the same, by the API's public edits",
+    "microcompact-pinned": "the same, by edits that stay in place",
+    "collapse": "old spans fold into a line each",
+    "all": "all of these stages, one after the other",
+    "client": "what the client did, by what was charged",
 }
+"""By the names that `--json` has, too."""
+_EXPLAINED = "\b\nPolicies:\n" + "\n".join(f"  {name:19}  {what}" for name, what in _POLICIES.items())
+_WORTH = 0.01
+"""Of the cost: less than this is within what a replay can tell."""
 
 
-@click.command()
+@click.command(epilog=_EXPLAINED)
 @click.argument("session")
 @options.pick_option
 @click.option("--model", "model_id", default="", help="Prices and window of this model instead of the session's.")
@@ -60,7 +64,7 @@ def command(
     settings = options.settings(window_tokens=window_tokens)
     chosen = SimulationOptions(model_id, ttl, reread_tokens, repeats)
     file = options.find(ctx, session, settings.claude_dir, pick)
-    steps = (len(_NAMES) - 1) * len(reread_tokens)
+    steps = (len(_POLICIES) - 1) * len(reread_tokens)
     with opened(file, whole=True, measuring=Measuring.of(settings)) as found, ui.progress("replaying", steps) as step:
         report = simulate(found, chosen, step)
     if as_json:
@@ -81,7 +85,7 @@ def _print(results: Sequence[PolicyResult]) -> None:
     figures = ("COMPACTIONS", "EDITS", "READ", "WRITTEN", "HITS", "IN TOKENS", "COST", "CHANGE")
     rows = [
         (
-            _NAMES[r.policy],
+            r.policy,
             str(r.compactions),
             str(r.edits),
             ui.tokens(r.read_tokens),
@@ -93,9 +97,15 @@ def _print(results: Sequence[PolicyResult]) -> None:
         )
         for r in results
     ]
-    ui.print_table(("POLICY", *figures), rows, figures, shrinks="POLICY")
+    drops = ("EDITS", "WRITTEN", "READ", "IN TOKENS", "HITS", "COMPACTIONS", "COST")
+    ui.print_table(("POLICY", *figures), rows, figures, shrinks="POLICY", drops=drops)
     most = max(r.input_equivalents for r in results)
-    width = max(len(_NAMES[r.policy]) for r in results)
+    width = max(len(r.policy) for r in results)
     ui.echo()
     for r in results:
-        ui.echo(f"{_NAMES[r.policy]:{width}}  {ui.meter(r.input_equivalents, most, width + 10)} {r.change:+.1%}")
+        ui.echo(f"{r.policy:{width}}  {ui.meter(r.input_equivalents, most, width + 10)} {r.change:+.1%}")
+    best = min((r for r in results if r.policy != CLIENT), key=lambda r: r.input_equivalents)
+    if best.change > -_WORTH:
+        ui.echo(f"\nno policy costs at least {_WORTH:.0%} less than none")
+    else:
+        ui.echo(f"\n{best.policy} costs least, {-best.change:.1%} less than none: {_POLICIES[best.policy]}")

@@ -43,6 +43,14 @@ STANDINGS = {
     "gone": "gone",
 }
 
+WHERE = {
+    "active": "what the model sees",
+    "earlier": "in the file, out of the context",
+    "stored": "in a file beside it",
+    "source": "in the session that this one was made of",
+}
+"""Of a text: where it can be read."""
+
 
 def share(part: float, whole: float) -> str:
     """A share in per cent, "-" of nothing."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
 from core.errors import WrongPattern
+from core.facts.text import cut, one_line
 from core.ids import one_of
 from core.service.items import Item, Where, all_items, stored_items
 from core.service.session import Result, Session, SessionRef
 from core.transcript.store import Store
 
 _CONTEXT_CHARS = 100
+_BEGIN_CHARS = 100
+_SAID = ("user", "prompt")
+"""Kinds of items: rows of a transcript, messages of other clients."""
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
 """Text that stands in JSON as it is."""
 
@@ -33,6 +37,20 @@ class OutputList(Result):
     outputs: list[OutputLine]
 
 
+class TextLine(OutputLine):
+    """The same with what there is to read: how many characters, and how they begin, on one line."""
+
+    chars: int
+    begin: str
+
+
+class TextList(Result):
+    """What a session holds, in order."""
+
+    session: SessionRef
+    outputs: list[TextLine]
+
+
 class OutputText(Result):
     """One text, or the asked lines of it (`first_line` counts from 1)."""
 
@@ -47,7 +65,7 @@ class OutputText(Result):
 
 
 class SearchHit(Result):
-    """One line that matches, in the text of `id`."""
+    """One line that matches, in the text of `id`; "…" stands where a long one was cut."""
 
     id: str
     kind: str
@@ -65,14 +83,30 @@ class SearchResult(Result):
     more: bool
 
 
-def outputs(session: Session) -> OutputList:
+def outputs(session: Session) -> TextList:
     """All tool results and messages of an open session (read whole), oldest place first."""
     with ExitStack() as stack:
-        found: dict[str, Item] = {}
-        for item in all_items(session, stack):
-            found.setdefault(item.id, item)
-        lines = [OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where) for i in found.values()]
-    return OutputList(session=session.ref, outputs=lines)
+        lines = [_text_line(item) for item in _each_once(session, stack)]
+    return TextList(session=session.ref, outputs=lines)
+
+
+def readable_ids(session: Session) -> set[str]:
+    """The ids of all that `output` shows; no text is read."""
+    with ExitStack() as stack:
+        return {item.id for item in _each_once(session, stack)}
+
+
+def _each_once(session: Session, stack: ExitStack) -> Iterable[Item]:
+    found: dict[str, Item] = {}
+    for item in all_items(session, stack):
+        found.setdefault(item.id, item)
+    return found.values()
+
+
+def _text_line(item: Item) -> TextLine:
+    text = item.read()
+    begin = cut(one_line(text[: 2 * _BEGIN_CHARS]), _BEGIN_CHARS)
+    return TextLine(id=item.id, kind=item.kind, name=item.name, where=item.where, chars=len(text), begin=begin)
 
 
 def stored_outputs(session: Session) -> OutputList:
@@ -111,13 +145,16 @@ def output(session: Session, ident: str, lines: tuple[int, int] | None = None, g
 
 
 def search(session: Session, text: str, regex: bool = False, limit: int = 100) -> SearchResult:
-    """The lines of all texts that contain `text` (letter case does not count) or match the expression."""
+    """The lines of all texts that contain `text` (letter case does not count) or match the expression.
+
+    Those of what a person said come first: they are what the others follow from.
+    """
     matcher = _matcher(text, regex)
     needle = text.lower().encode() if not regex and _PLAIN.match(text) else b""
     hits: list[SearchHit] = []
     seen: set[tuple[str, int]] = set()
     with ExitStack() as stack:
-        for item in all_items(session, stack):
+        for item in sorted(all_items(session, stack), key=lambda item: item.kind not in _SAID):
             for hit in _hits(item, matcher, needle):
                 if (hit.id, hit.line) in seen:
                     continue
@@ -142,8 +179,8 @@ def _hits(item: Item, matcher: re.Pattern[str], needle: bytes) -> Iterator[Searc
         return
     for number, line in enumerate(item.read().split("\n"), 1):
         if match := matcher.search(line):
-            start = max(0, match.start() - _CONTEXT_CHARS)
-            text = line[start : match.end() + _CONTEXT_CHARS]
+            start, end = max(0, match.start() - _CONTEXT_CHARS), match.end() + _CONTEXT_CHARS
+            text = f"{'…' if start else ''}{line[start:end]}{'…' if end < len(line) else ''}"
             yield SearchHit(id=item.id, kind=item.kind, name=item.name, where=item.where, line=number, text=text)
 
 
@@ -153,4 +190,4 @@ def _found(ident: str, items: Iterator[Item]) -> Item:
         if ident and (item.id.startswith(ident) or item.message.startswith(ident)):
             hits.setdefault(item.id, item)
     known = [(name, item.id) for item in hits.values() for name in (item.id, item.message)]
-    return hits[one_of(ident, known, "text", "foldmark output SESSION lists the ids")]
+    return hits[one_of(ident, known, "text", "{outputs} shows ids")]

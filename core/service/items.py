@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from core.context.view import messages_of
 from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, text_block
@@ -200,5 +202,11 @@ def _shown(block: Block) -> str:
     if block.get("type") == "tool_use":
         given = block.get("input")
         values = given.items() if isinstance(given, dict) else [("input", given)]
-        return "\n".join([f"{block.get('name')} {block.get('id')}", *(f"{key}: {value}" for key, value in values)])
+        return "\n".join(
+            [f"{block.get('name')} {block.get('id')}", *(f"{key}: {_written(value)}" for key, value in values)]
+        )
     return block_text(block)
+
+
+def _written(value: JSON) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -16,7 +16,7 @@ from core.errors import InputError, SessionNotFound
 from core.report.compare import Comparison
 from core.report.data import Report, Side
 from core.report.fidelity import fidelity_of_context
-from core.service.history import outputs
+from core.service.history import readable_ids
 from core.service.session import Session, opened, window_of
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES
@@ -28,8 +28,7 @@ def report(before: Session, after: Session) -> Report:
     """Compares two open sessions; `after` is read whole, because what can be read on demand is looked for in it."""
     model, size = before.model, before.size
     tokens = _tokens(before, after, size, model)
-    readable = {line.id for line in outputs(after).outputs}
-    found = Comparison(before.messages, size.item_tokens, after.messages, tokens, readable)
+    found = Comparison(before.messages, size.item_tokens, after.messages, tokens, readable_ids(after))
     return Report(
         before=_side(before, size.item_tokens, size, model),
         after=_side(after, tokens, size, model),

@@ -100,6 +100,31 @@ def test_on_a_terminal_only_one_column_gives_way(
     assert cell_len(first) <= max(width, 27)
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (80, ["ID", "SIZE", "AGE", "TITLE"]),
+        (38, ["ID", "SIZE", "AGE", "TITLE"]),
+        (37, ["ID", "AGE", "TITLE"]),
+        (29, ["ID", "TITLE"]),
+        (10, ["ID", "TITLE"]),
+    ],
+)
+def test_on_a_narrow_terminal_columns_are_left_out_before_names_tell_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int, shown: list[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    ui.print_table(("ID", "SIZE", "AGE", "TITLE"), [("12345678", "1.2 MB", "10 min", "t" * 30)], drops=("SIZE", "AGE"))
+    header, line = uncoloured(capsys.readouterr().out)
+    assert header.split() == shown
+    assert len(line) <= max(width, 15)
+
+    ui.print_table(("ID", "SIZE", "AGE", "TITLE"), [("12345678", "1.2 MB", "10 min", "short")], drops=("SIZE", "AGE"))
+    assert len(uncoloured(capsys.readouterr().out)[0].split()) >= len(shown), "a short name needs no more room"
+
+
 def test_a_title_has_one_line_and_at_most_80_characters() -> None:
     assert ui.title("a\nb") == "a b"
     assert ui.title("x" * 81) == "x" * 79 + "…"

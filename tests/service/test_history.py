@@ -12,7 +12,7 @@ import pytest
 
 from core.errors import IdNotFound, InputError
 from core.model import JSON
-from core.service.history import output, outputs, search
+from core.service.history import output, outputs, readable_ids, search
 from core.service.items import MAX_SOURCES
 from core.service.session import Session, opened
 from core.testing import SESSION_ID, Transcript
@@ -348,3 +348,23 @@ def test_pictures_are_part_of_their_message_and_no_texts_of_their_own() -> None:
         with whole(new.output) as session:
             assert "image" not in {line.kind for line in outputs(session).outputs}
             assert "What is this?" in output(session, str(made.rows[0]["uuid"])).text
+
+
+def test_a_list_says_how_much_there_is_and_how_it_begins() -> None:
+    made = Transcript().prompt("Look\nat it").use("Bash", "word " * 1_000, command="x").answer("Done")
+    with on_disk(made) as path, whole(path) as session:
+        lines = outputs(session).outputs
+        assert readable_ids(session) == {line.id for line in lines}
+        assert [line.chars for line in lines] == [len(output(session, line.id).text) for line in lines]
+
+    assert lines[0].begin == "Look at it"
+    assert max(len(line.begin) for line in lines) <= 100
+
+
+def test_what_a_person_said_is_found_first_and_cut_lines_say_so() -> None:
+    long = f"{'a' * 300} needle {'b' * 300}"
+    made = Transcript().prompt("Hello").use("Bash", long, command="x", todo={"find": ["needle"]}).prompt("The needle")
+    with on_disk(made) as path, whole(path) as session:
+        hits = search(session, "needle").hits
+
+    assert [hit.text for hit in hits] == ["The needle", 'todo: {"find":["needle"]}', f"…{long[201:407]}…"]

@@ -211,8 +211,9 @@ def test_colours_are_for_terminals_that_want_them(
 
 def test_output_lists_ids_and_prints_one(made: Transcript, capsys: Capture) -> None:
     listed = text(capsys, "output", SESSION_ID)
-    assert listed.splitlines()[0].split() == ["ID", "KIND", "TOOL", "WHERE"]
-    assert made.calls[0] in listed
+    assert listed.splitlines()[0].split() == ["ID", "WHAT", "WHERE", "CHARS", "BEGINS", "WITH"]
+    line = next(line for line in listed.splitlines() if line.startswith(made.calls[0]))
+    assert line.split(maxsplit=4)[1:] == ["Grep", "active", "27", "hay the Needle hay  [31mred"]
     assert text(capsys, "output", SESSION_ID, made.calls[0]) == "hay\nthe Needle\nhay\n [31mred\n"
     assert [o["kind"] for o in document(capsys, "output", SESSION_ID)["outputs"]].count("result") == 1
     found = document(capsys, "output", SESSION_ID, made.calls[0])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
 from cli.main import run
+from core.testing import Transcript
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "cache-1.jsonl"
 
@@ -23,10 +25,35 @@ def test_a_person_sees_a_table_and_bars(tmp_path: Path, capsys: pytest.CaptureFi
     out = capsys.readouterr().out
     assert "2 times over  claude-opus-4-6, cache for 1h" in out
     assert "With 20.0k tokens read again after a compaction" in out
-    assert out.count("microcompact, by pinned edits") == 2
+    assert out.count("microcompact-pinned") == 2
+    assert out.splitlines()[-1] == "no policy costs at least 1% less than none"
     assert "█" in out
     assert "+0.0%" in out
     assert path.read_bytes() == before
+
+
+def test_the_cheapest_policy_is_named_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Transcript()
+    for turn in range(60):
+        made.prompt(f"Step {turn}").use("Bash", f"line {turn}\n" * 3_000, command=f"make {turn}").answer("Fine.")
+
+    assert run(["simulate", str(made.write(tmp_path / "a.jsonl"))]) == 0
+
+    *_, last = capsys.readouterr().out.splitlines()
+    found = re.fullmatch(r"(\S+) costs least, (\d+\.\d)% less than none: .+", last)
+    assert found
+    assert run(["simulate", str(tmp_path / "a.jsonl"), "--json"]) == 0
+    results = [r for r in json.loads(capsys.readouterr().out)["results"] if r["policy"] != "client"]
+    best = min(results, key=lambda r: r["input_equivalents"])
+    assert (found[1], found[2]) == (best["policy"], f"{-best['change'] * 100:.1f}")
+
+
+def test_the_help_explains_every_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "--help"]) == 0
+    shown = capsys.readouterr().out.split("Policies:\n")[1]
+    assert run(["simulate", str(CASE), "--json"]) == 0
+    policies = {r["policy"] for r in json.loads(capsys.readouterr().out)["results"]}
+    assert policies == {line.split()[0] for line in shown.splitlines()}
 
 
 def test_a_title_is_shown_and_an_unknown_price_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
