@@ -13,6 +13,25 @@ from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsErro
 from core.model import JSON
 from core.redact.text import redact
 
+WORDS = {
+    "sessions": "foldmark sessions",
+    "search": "foldmark search SESSION",
+    "output": "foldmark output SESSION",
+    "outputs": "foldmark output SESSION",
+    "context": "foldmark context SESSION",
+    "proposals": "foldmark snip SESSION --suggest",
+    "compact": "foldmark compact SESSION",
+    "undo": "foldmark undo SESSION",
+    "notes": "foldmark memory update",
+    "strip": "foldmark strip SESSION --bad",
+    "keep": "--keep",
+    "in_place": "--in-place",
+    "summarizer": "--summarizer",
+    "full": "--how full",
+    "markdown": "--markdown",
+    "pick": "--pick",
+}
+"""What the command line calls the ways that hints name."""
 WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern)
 """What the caller can put right by calling differently: exit code 2, as for a wrong option."""
 
@@ -49,7 +68,7 @@ def _described(error: Exception) -> tuple[str, str, str, int]:
     kind = type(error).__name__
     match error:
         case FoldmarkError():
-            return kind, str(error), error.hint, 2 if isinstance(error, WRONG_USAGE) else 1
+            return kind, str(error), error.hint_in(WORDS), 2 if isinstance(error, WRONG_USAGE) else 1
         case click.ClickException():
             command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "foldmark"
             return kind, error.format_message(), f"{command} --help shows what there is", error.exit_code

@@ -21,8 +21,16 @@
          +- SummaryPending
          +- NoUsableMemory       the notes of the session cannot stand for what would go
 
-A message says what happened; `hint` says what to do next.
+A message says what happened; `hint` says what to do next.  A way to do it that each shell has its own word for stands
+in braces: `{search}` is a command here and a tool there.
 """
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_WAY = re.compile(r"\{(\w+)\}")
 
 
 class FoldmarkError(Exception):
@@ -31,6 +39,10 @@ class FoldmarkError(Exception):
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.hint = hint
+
+    def hint_in(self, words: Mapping[str, str]) -> str:
+        """The hint in the words of a shell."""
+        return _WAY.sub(lambda way: words.get(way[1], way[0]), self.hint)
 
 
 class InputError(FoldmarkError):

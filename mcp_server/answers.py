@@ -18,18 +18,25 @@ from core.redact.values import redact_json
 
 _log = logging.getLogger(__name__)
 
-_TOOL_WORDS = {
-    "foldmark sessions": "list_sessions",
-    "foldmark search": "search_session",
-    "foldmark output SESSION lists the ids": "search_session finds ids",
-    "foldmark output": "read_persisted_output",
-    "foldmark undo": "undo",
-    "(without --in-place)": "(without in_place)",
-    "--in-place": "in_place",
-    "--keep": "keep_tokens",
-    "--summarizer": "summarizer",
+WORDS = {
+    "sessions": "list_sessions",
+    "search": "search_session",
+    "output": "read_persisted_output",
+    "outputs": "search_session",
+    "context": "context_status",
+    "proposals": "snip_range without ids",
+    "compact": "compact_session",
+    "undo": "undo",
+    "notes": "session_memory_update",
+    "strip": "the command line",
+    "keep": "keep_tokens",
+    "in_place": "in_place",
+    "summarizer": "summarizer",
+    "full": "how=full",
+    "markdown": "Markdown",
+    "pick": "the command line",
 }
-"""What the hints of the core call things on the command line, and what they are called here."""
+"""What the ways that hints name are called here."""
 
 
 def text_answer(text: str) -> CallToolResult:
@@ -62,18 +69,15 @@ def told() -> Iterator[None]:
 def explained(error: Exception) -> str:
     """An error in one or two sentences; of a fault the log gets the place, and nothing of what was worked on."""
     if isinstance(error, FoldmarkError):
-        text = f"{error}. {_in_tool_words(error.hint)}" if error.hint else str(error)
-        return redact(text)
+        return redact(". ".join(filter(None, (str(error), _capital(error.hint_in(WORDS))))))
     if isinstance(error, OSError):
         return redact(f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": "))
     place = "".join(traceback.format_tb(error.__traceback__))
     _log.error("a fault: %s\n%s", type(error).__name__, place)
-    return (
-        f"a fault in Foldmark ({type(error).__name__}); nothing is known to be wrong with the call. Try foldmark check"
-    )
+    return f"a fault in Foldmark ({type(error).__name__}); nothing is known to be wrong with the call"
 
 
-def _in_tool_words(hint: str) -> str:
-    for command, tool in _TOOL_WORDS.items():
-        hint = hint.replace(command, tool)
-    return hint
+def _capital(hint: str) -> str:
+    """The hint as a sentence of its own, unless it begins with a name."""
+    first = hint.partition(" ")[0].rstrip(",:")
+    return hint[:1].upper() + hint[1:] if first.isalpha() else hint

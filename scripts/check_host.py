@@ -54,7 +54,7 @@ CALLS = (
     Call("search_session", {"text": "marmalade3"}, "keep the word marmalade3"),
     Call("search_session", {"text": "(", "regex": True}, "is no regular expression", fails=True),
     Call("read_persisted_output", {"id": OUTPUT, "from_line": 2, "to_line": 2}, "def parse_2(): ..."),
-    Call("read_persisted_output", {"id": "toolu_gone"}, "search_session finds ids", fails=True),
+    Call("read_persisted_output", {"id": "toolu_gone"}, "search_session shows ids", fails=True),
     Call("list_sessions", {}, SESSION),
     Call("list_sessions", {"limit": 0}, "greater than or equal to 1", fails=True),
     Call("snip_range", {"from_id": OUTPUT, "to_id": OUTPUT, "dry_run": True}, '"reason":"dry run"'),

@@ -128,7 +128,7 @@ _SURE: frozenset[FailureKind] = frozenset({"auth", "spend", "rate"})
 _SAID: Mapping[FailureKind, tuple[str, str]] = {
     "too-long": ("the model does not take a request of this size", "compact the session first"),
     "output-room": ("the request leaves no room for the answer", "ask for a shorter answer, or compact first"),
-    "media": ("the model does not take an image or document of the request", "foldmark strip SESSION --bad"),
+    "media": ("the model does not take an image or document of the request", "{strip} takes them out"),
     "thinking": ("thinking in the request does not fit to what is in front of it", "leave the thinking out"),
     "request": ("the model API does not take the request", ""),
     "auth": ("the model API does not know the key, or the key may not do this", "check ANTHROPIC_API_KEY"),

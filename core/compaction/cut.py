@@ -42,7 +42,7 @@ def all_but_the_tail(
         last_group = cut_points(messages)[:-1][-1:]
         end = min(*last_group, end, len(messages))
     if _settled(messages, sizes_tokens, keep_tokens) or not _worth(messages[:end]):
-        raise NothingToCompact(_why_not(messages, sum(sizes_tokens), keep_tokens), "a smaller --keep takes out more")
+        raise NothingToCompact(_why_not(messages, sum(sizes_tokens), keep_tokens), "a smaller {keep} takes out more")
     return Cut(0, end)
 
 
@@ -72,7 +72,7 @@ def onwards_from(messages: Sequence[Message], name: str, in_place: bool = False)
     if in_place and _waits_for_tools(messages):
         raise CompactionError(
             "a tool is still at work in the session",
-            "let the turn end first, or compact into a new file (without --in-place)",
+            "let the turn end first, or compact into a new file (without {in_place})",
         )
     start = _cut_at(messages, name)
     if not _worth(messages[start:]):
@@ -91,7 +91,7 @@ def _refuse_thinking_loop(messages: Sequence[Message]) -> None:
     if in_thinking_loop(messages):
         raise CompactionError(
             "the session is in the middle of a turn whose thinking cannot be moved",
-            "let the turn end first, or compact into a new file (without --in-place)",
+            "let the turn end first, or compact into a new file (without {in_place})",
         )
 
 

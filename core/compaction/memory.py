@@ -80,12 +80,12 @@ def plan_from_memory(
 
 def _usable(memory: Memory | None, session_id: str) -> Memory:
     if memory is None:
-        raise NoUsableMemory("the session has no notes", "foldmark memory update writes them")
+        raise NoUsableMemory("the session has no notes", "{notes} writes them")
     if memory.notes.session != session_id:
         whose = f"of session {memory.notes.session}" if memory.notes.session else "of an unknown session"
         raise NoUsableMemory(f"{memory.path} holds notes {whose}", "move the file away")
     if memory.notes.is_template:
-        raise NoUsableMemory("the notes say nothing yet", "foldmark memory update fills them")
+        raise NoUsableMemory("the notes say nothing yet", "{notes} fills them")
     return memory
 
 

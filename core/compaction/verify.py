@@ -117,7 +117,7 @@ def check_form(summary: Summary, source: Source, limits: Limits) -> None:
     """Raises `SummaryRejected` for what is no summary: empty, a tool call, too long, with sections twice."""
     if reason := _fault_of_form(without_marks(summary.text), source, limits):
         raise SummaryRejected(
-            f"the summary of {summary.summarizer} {reason}", "try again, or choose another --summarizer"
+            f"the summary of {summary.summarizer} {reason}", "try again, or choose another {summarizer}"
         )
 
 

@@ -51,7 +51,7 @@ class ShortIds:
         Raises IdNotFound for none and for several.
         """
         wanted = name.strip().removeprefix("[").removesuffix("]").removeprefix("id:").strip()
-        hint = "foldmark snip SESSION --suggest and foldmark context SESSION name ids"
+        hint = "{proposals} and {context} name ids"
         return one_of(wanted, self._long.items(), "message of the active context", hint)
 
 

@@ -27,7 +27,7 @@ def memory(job: Job) -> CompactResult:
     if reason := done_before(job):
         return job.unchanged(reason)
     if job.session.claude is None:
-        raise NoUsableMemory("only Claude Code sessions have notes", "--how full works on all")
+        raise NoUsableMemory("only Claude Code sessions have notes", "{full} works on all")
     return carried_out(_Noted(job, "memory"))
 
 

@@ -12,6 +12,7 @@ from core.transcript.locate import LATEST, latest, locate
 from core.transcript.projects import SessionFile
 
 CURRENT = "current"
+_BY_NAME = "name one by its id or title: {sessions} lists them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def current(caller: Caller) -> SessionFile:
     """The session that the client has open, where the call itself does not say; raises SessionNotFound."""
     if ident := _own_id(caller):
         return named(ident, caller)
-    raise SessionNotFound("which session is the current one cannot be told here", "name it by its id or title")
+    raise SessionNotFound("which session is the current one cannot be told here", _BY_NAME)
 
 
 def another(name: str, caller: Caller) -> SessionFile:
@@ -58,7 +59,7 @@ def another(name: str, caller: Caller) -> SessionFile:
     own = _own_id(caller)
     found = latest(caller.claude_dir, caller.folder, own) if name == LATEST else named(name, caller)
     if found.id.casefold() == own:
-        raise SessionNotFound("this is the session that goes on anyway", "name another one by its id or title")
+        raise SessionNotFound("this is the session that goes on anyway", _BY_NAME)
     return found
 
 

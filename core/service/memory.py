@@ -315,7 +315,7 @@ def _with_whole_ids(operation: Operation, evidence: Evidence) -> Operation:
 
 def _whole(ident: str, evidence: Evidence) -> str:
     known = [(uuid, uuid) for uuid in evidence.places]
-    return ident and one_of(ident, known, "message of the active context", "foldmark search SESSION finds ids")
+    return ident and one_of(ident, known, "message of the active context", "{search} finds ids")
 
 
 def _in_short(value: object) -> str:

@@ -147,14 +147,14 @@ class Operation:
         session, target, path = self.session, self.target, self.session.path
         if target.markdown and session.claude:
             raise WrongFormat(
-                f"{path.name} is a Claude Code transcript, which becomes another one", "leave out --markdown"
+                f"{path.name} is a Claude Code transcript, which becomes another one", "leave out {markdown}"
             )
         if target.in_place:
             if session.claude is None:
                 label = next(f.label for f in FORMATS if f.name == session.format)
                 raise WrongFormat(
                     f"{path.name} looks like {label}, and only a Claude Code transcript can be changed in place",
-                    "leave out --in-place: the result goes to a file of its own",
+                    "leave out {in_place}: the result goes to a file of its own",
                 )
             return path
         # What was a subagent's becomes a session of its own, which clients look for in the project's folder.

@@ -47,5 +47,5 @@ def persist(
 
 def _named(ids: Sequence[str], results: Sequence[ToolResult]) -> list[ToolResult]:
     known = {r.id: r for r in results}
-    pairs, hint = [(ident, ident) for ident in known], "foldmark context names the largest"
+    pairs, hint = [(ident, ident) for ident in known], "{context} names the largest"
     return [known[one_of(ident, pairs, "tool result of the active context", hint)] for ident in dict.fromkeys(ids)]

@@ -109,7 +109,7 @@ class Collapse:
         """
         span = self._found(scene, name)
         if not _contiguous(scene, span.uuids):
-            hint = f"foldmark output SESSION {page_name('span', span.id)} shows them"
+            hint = f"{{output}} {page_name('span', span.id)} shows them"
             raise InputError(f"the messages of {name} are not in this transcript any more", hint)
         if not (scene.forced or is_cold(scene)):
             return Plan(self.name, reason="the cache is warm: it would all be written anew, so this waits for a pause")

@@ -119,9 +119,9 @@ class Snip:
         begin, end = points[bisect_right(points, first) - 1], points[bisect_right(points, last)]
         responses = [i for i, m in enumerate(look.messages) if m.kind == "response"]
         if all(begin <= i < end for i in responses):
-            raise InputError("that is the whole history", "foldmark compact SESSION summarises it instead")
+            raise InputError("that is the whole history", "{compact} summarises it instead")
         if end > look.protected:
-            hint = f"it ends before {look.messages[look.protected].uuid}; foldmark compact SESSION takes out more"
+            hint = f"it ends before {look.messages[look.protected].uuid}; {{compact}} takes out more"
             raise InputError(f"{to_id} lies in the protected tail, the newest messages", hint)
         if not scene.may_edit:
             raise InputError("an unfinished tool loop holds thinking that is bound to it", "let the turn end first")
@@ -136,7 +136,7 @@ class Snip:
         found = page_of("snip", name, scene.state.snips)
         there = {m.uuid for m in scene.messages}
         if not any(u in there for u in found.uuids):
-            hint = "foldmark undo SESSION takes back what was written"
+            hint = "{undo} takes back what was written"
             raise InputError(f"the messages of {page_name('snip', found.id)} are not in this transcript any more", hint)
         return Plan(self.name, (Withdrawn((found.id,), "undone", scene.requests),))
 
@@ -219,7 +219,7 @@ def _must_not_be_gone(look: _Look, name: str) -> None:
     taken += [(d.id, d.uuids, page_name("span", d.id), "folded into a note") for d in state.committed]
     for ident, uuids, page, how in taken:
         if name in uuids or name in (ident, page):
-            raise InputError(f"{name} is {how} already", f"foldmark output SESSION {page} shows what it was")
+            raise InputError(f"{name} is {how} already", f"{{output}} {page} shows what it was")
 
 
 def _protected_from(messages: Sequence[Message], sizes: Sequence[int]) -> int:

@@ -76,4 +76,4 @@ def whole_lines(text: str) -> str:
 
 
 def _rejected(check: str) -> SummaryRejected:
-    return SummaryRejected(f"the summary is not usable: {check}", "try again, or choose another --summarizer")
+    return SummaryRejected(f"the summary is not usable: {check}", "try again, or choose another {summarizer}")

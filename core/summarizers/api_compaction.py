@@ -49,7 +49,7 @@ class ApiCompaction:
         text = block.get("content") if block else None
         if not isinstance(text, str) or not text.strip():
             read(reply)  # says what is there instead
-            raise SummaryRejected("the API wrote no compaction block", "choose another --summarizer")
+            raise SummaryRejected("the API wrote no compaction block", "choose another {summarizer}")
         writer = f"the API ({reply.model or self._id})"
         return replace(composed(safe, Written(text.strip()), self.name, writer, billed_usage(reply)), block=block)
 

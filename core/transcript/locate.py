@@ -28,7 +28,7 @@ LATEST = "latest"
 _LISTED = 10
 _SHOWN_CHARS = 200
 """Of a name in a message: whoever gave it knows the rest."""
-_HINT = "foldmark sessions lists what there is"
+_HINT = "{sessions} lists what there is"
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
     if is_within and name and _is_dir(path):
         raise SessionNotFound(
             f"{name} is a folder",
-            f"name a session: foldmark sessions {name} lists them, foldmark compact {name} takes all",
+            f"name one of its sessions: {{sessions}} {name} lists them",
         )
     if is_path:
         raise SessionNotFound(f"there is no file {name}", "give the path of a transcript, or the id of a session")

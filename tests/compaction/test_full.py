@@ -132,7 +132,7 @@ def test_a_turn_in_progress_with_thinking_is_summarised_whole_but_not_in_place()
     with pytest.raises(CompactionError, match="in the middle of a turn") as caught:
         planned(shown, keep=200, in_place=True)
     assert not isinstance(caught.value, NothingToCompact)
-    assert "without --in-place" in caught.value.hint
+    assert "without {in_place}" in caught.value.hint
 
 
 @pytest.mark.parametrize("text", ["", " \n"])

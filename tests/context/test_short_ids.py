@@ -60,7 +60,7 @@ def test_an_unknown_id_is_refused_with_a_way_to_find_one(name: str) -> None:
     with pytest.raises(IdNotFound, match="no message of the active context") as caught:
         of("aaaa-1").find(name)
 
-    assert "--suggest" in caught.value.hint
+    assert "{proposals}" in caught.value.hint
 
 
 def test_what_has_no_short_id_keeps_its_own() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from mcp import Client
 
 from core.settings import Settings
 from core.testing import SESSION_ID, Transcript
 from mcp_server.config import Config
-from tests.mcp_server.desk import OTHER, Desk, long_session
+from tests.mcp_server.desk import OTHER, Desk, long_session, text_of
 
 
 @pytest.fixture(params=("legacy", "auto"))
@@ -34,3 +38,22 @@ def desk(tmp_path: Path) -> Desk:
         poll_s=0.02,
     )
     return Desk(config, session, other.write(folder / f"{OTHER}.jsonl"), made.calls[-1])
+
+
+_OF_THE_COMMAND_LINE = re.compile(r"\bfoldmark [a-z]|(?<![\w-])--[a-z]|\{\w+\}")
+
+
+@pytest.fixture(autouse=True)
+def answers_name_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer of any test speaks of the command line, but where it says what a person may type."""
+    call = Client.call_tool
+
+    async def checked(self: Client, *args: Any, **how: Any) -> Any:
+        answer = await call(self, *args, **how)
+        data = {k: v for k, v in (answer.structured_content or {}).items() if k not in ("resume", "undo")}
+        lines = [line for line in text_of(answer).split("\n") if not line.startswith("resume with: ")]
+        for text in (*lines, json.dumps(data)):
+            assert not _OF_THE_COMMAND_LINE.search(text), text
+        return answer
+
+    monkeypatch.setattr(Client, "call_tool", checked)

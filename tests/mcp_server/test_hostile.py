@@ -113,7 +113,7 @@ async def test_an_expression_that_takes_for_ever_is_ended(
 
     for answer in (found, lines):
         assert answer.is_error
-        assert "take a simpler one" in text_of(answer)
+        assert "Take a simpler one" in text_of(answer)
 
 
 async def test_no_folder_is_read_that_has_a_strange_name(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from tests.mcp_server.desk import OTHER, Desk, calling, text_of
 
 async def test_status_is_what_the_command_line_prints(desk: Desk, mode: str) -> None:
     with opened(session_file(desk.session)) as session:
-        expected = context_report(session).model_dump(mode="json")
+        expected = context_report(session).model_dump(mode="json", exclude_defaults=True)
     async with desk.client(mode) as client:
         result = await client.call_tool("context_status", {"session": SESSION_ID})
 
@@ -101,7 +101,7 @@ async def test_where_nothing_tells_the_error_says_what_to_do(desk: Desk, mode: s
         result = await client.call_tool("context_status", {})
 
     assert result.is_error
-    assert "name it by its id or title" in text_of(result)
+    assert "Name one by its id or title: list_sessions lists them" in text_of(result)
 
 
 async def test_several_sessions_of_one_name_are_listed(desk: Desk, mode: str) -> None:
@@ -115,7 +115,7 @@ async def test_several_sessions_of_one_name_are_listed(desk: Desk, mode: str) ->
 
 async def test_search_finds_what_the_command_line_finds(desk: Desk, mode: str) -> None:
     with opened(session_file(desk.session), whole=True) as session:
-        expected = search(session, "marmalade", limit=3).model_dump(mode="json")
+        expected = search(session, "marmalade", limit=3).model_dump(mode="json", exclude_defaults=True)
     async with desk.client(mode) as client:
         result = await client.call_tool("search_session", {"session": SESSION_ID, "text": "MARMALADE", "limit": 3})
 
@@ -133,7 +133,7 @@ async def test_search_takes_expressions_and_says_when_there_is_nothing(desk: Des
     assert len(hit.structured_content["hits"]) == 2
     assert text_of(miss) == "not found"
     assert wrong.is_error
-    assert "leave out what is special" in text_of(wrong)
+    assert "Leave out what is special" in text_of(wrong)
 
 
 async def test_an_output_is_read_in_pieces(desk: Desk, mode: str) -> None:
@@ -170,7 +170,7 @@ async def test_lines_and_matches_of_an_output(desk: Desk, mode: str) -> None:
 
 
 async def test_sessions_are_listed_as_on_the_command_line(desk: Desk, mode: str) -> None:
-    expected = list_sessions(desk.config.settings.claude_dir, limit=1).model_dump(mode="json")
+    expected = list_sessions(desk.config.settings.claude_dir, limit=1).model_dump(mode="json", exclude_defaults=True)
     async with desk.client(mode) as client:
         one = await client.call_tool("list_sessions", {"limit": 1})
         app = await client.call_tool("list_sessions", {"folder": "/srv/app"})

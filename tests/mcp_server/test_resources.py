@@ -209,7 +209,7 @@ async def test_a_session_does_not_go_on_with_itself(desk: Desk, mode: str) -> No
         newest = await client.get_prompt("resume", {})
     async with own.client(mode) as client:
         other = await client.get_prompt("resume", {})
-        with pytest.raises(MCPError, match="name another one"):
+        with pytest.raises(MCPError, match="Name one by its id"):
             await client.get_prompt("resume", {"session": SESSION_ID})
         ref = PromptReference(type="ref/prompt", name="resume")
         words = (await client.complete(ref, {"name": "session", "value": ""})).completion.values

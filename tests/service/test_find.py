@@ -57,7 +57,7 @@ def test_where_nothing_tells_the_hint_says_what_to_do(caller: Caller) -> None:
     with pytest.raises(SessionNotFound) as caught:
         current(caller)
 
-    assert "name it" in caught.value.hint
+    assert "name one" in caught.value.hint
 
 
 def test_a_name_is_looked_up_within_the_roots(caller: Caller, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_part_of_one_title_is_enough(home: Home) -> None:
 def test_a_folder_is_no_session(home: Home) -> None:
     with pytest.raises(SessionNotFound, match="is a folder") as caught:
         home.locate(str(home.claude))
-    assert f"foldmark compact {home.claude}" in caught.value.hint
+    assert f"{{sessions}} {home.claude}" in caught.value.hint
 
 
 def test_a_title_that_two_sessions_have_is_not_unique(home: Home) -> None:

@@ -143,7 +143,7 @@ def expect_one(path: Path, pick: str) -> None:
     Raises SessionNotFound for any other.
     """
     if pick not in ("", "1"):
-        raise SessionNotFound(f"{path.name} holds one conversation: {pick!r} picks none", "leave out --pick")
+        raise SessionNotFound(f"{path.name} holds one conversation: {pick!r} picks none", "leave out {pick}")
 
 
 def choose(listed: Sequence[tuple[str, str]], pick: str, what: str) -> int:
@@ -166,4 +166,4 @@ def choose(listed: Sequence[tuple[str, str]], pick: str, what: str) -> int:
     lines = [f"  {i}. {name} {title}".rstrip() for i, (name, title) in enumerate(listed[:_LISTED], 1)]
     if len(listed) > _LISTED:
         lines.append(f"  and {len(listed) - _LISTED} more")
-    raise SessionNotFound("\n".join([problem, *lines]), "--pick takes an id, a title or a number.")
+    raise SessionNotFound("\n".join([problem, *lines]), "{pick} takes an id, a title or a number.")

@@ -174,7 +174,7 @@ def test_a_folder_is_no_session(made: Transcript, capsys: Capture, tmp_path: Pat
     assert run(["context", str(tmp_path)]) == 2
     shown = capsys.readouterr().err
     assert f"error: {tmp_path} is a folder\n" in shown
-    assert f"foldmark compact {tmp_path}" in shown
+    assert f"foldmark sessions {tmp_path}" in shown
 
 
 def test_an_unknown_format_is_an_error_and_no_empty_view(tmp_path: Path, capsys: Capture) -> None:
@@ -192,14 +192,15 @@ def test_an_unknown_format_is_an_error_and_no_empty_view(tmp_path: Path, capsys:
 # colours
 
 
-@pytest.mark.parametrize("wanted", [True, False])
+@pytest.mark.parametrize(
+    ("env", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)], ids=["", "no colour", "dumb"]
+)
 def test_colours_are_for_terminals_that_want_them(
-    made: Transcript, capsys: Capture, monkeypatch: pytest.MonkeyPatch, wanted: bool
+    made: Transcript, capsys: Capture, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], wanted: bool
 ) -> None:
-    if not wanted:
-        monkeypatch.setenv("NO_COLOR", "1")
-    else:
-        monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"TERM": "xterm", **env}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     out = text(capsys, "view", SESSION_ID)
     assert ("\x1b[" in out) is wanted
