@@ -80,7 +80,7 @@ def foldmark(ctx: click.Context, as_json: bool) -> None:
 
     SESSION is a path, a session's id or the start of it, a title, "latest", or "-" for standard input.
     """
-    if "NO_COLOR" in os.environ:
+    if "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         ctx.color = False
     if ctx.invoked_subcommand is None:
         from cli.commands.home import show

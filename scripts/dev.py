@@ -54,6 +54,7 @@ def demo(_args: list[str]) -> int:
         if code := subprocess.call([str(PYTHON), "foldmark.py", *arguments], env=env):
             return code
     print(f"\nThe original is as it was; the smaller session is in {out}.")
+    print("For sessions of your own:  pip install .  and then:  foldmark")
     return 0
 
 

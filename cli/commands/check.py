@@ -56,7 +56,8 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
 
 def _print(result: CheckResult) -> None:
     damage = sum(f.damage for f in result.findings)
-    ui.echo(f"{result.session.path}: {'no damage' if result.ok else ui.count(damage, 'finding')}")
+    name = f" {ui.quoted(result.session.title)}" if result.session.title else ""
+    ui.echo(f"{result.session.path}{name}: {'no damage' if result.ok else ui.count(damage, 'finding')}")
     for finding in result.findings:
         place = f"line {finding.line}" if finding.line else "file"
         repaired = f" (repair: {finding.repaired})" if finding.repaired else ""

@@ -34,7 +34,10 @@ class Version(click.ParamType[str]):
 @options.json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, client: str, pick: str, as_json: bool) -> None:
-    """Show the active view of SESSION: exactly the messages that the next model call would get."""
+    """Show the active view of SESSION: exactly the messages that the next model call would get.
+
+    Behind a role stands the id of the message, as foldmark output, snip and compact --from take it.
+    """
     settings = options.settings()
     file = options.find(ctx, session, settings.claude_dir, pick)
     with opened(file, dialect_of(client)) as found:
@@ -48,8 +51,9 @@ def command(ctx: click.Context, session: str, client: str, pick: str, as_json: b
 
 
 def _print(result: ViewResult) -> None:
-    for message in result.messages:
-        click.secho(f"── {ui.plain(message['role'])} ", fg="cyan" if message["role"] == "user" else "green", bold=True)
+    for ident, message in zip(result.ids, result.messages, strict=True):
+        head = " ".join(filter(None, ("──", message["role"], ident)))
+        click.secho(ui.plain(head), fg="cyan" if message["role"] == "user" else "green", bold=True)
         for block in message["content"]:
             ui.echo(_shown(block))
         ui.echo()

@@ -201,20 +201,28 @@ def api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list
     A call without a result in the middle is left out, at the end it gets an error result; a result without a call
     is left out.  System messages (state changes) stand in their place.
     """
-    merged: list[tuple[Role, list[Block]]] = []
-    for role, blocks in _paired(messages, dialect):
+    return [message for _, message in named_api_messages(messages, dialect)]
+
+
+def named_api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list[tuple[str, dict[str, JSON]]]:
+    """The same, each with the id of the first message in it; "" of one that holds nothing but results."""
+    merged: list[tuple[list[str], Role, list[Block]]] = []
+    for uuid, role, blocks in _paired(messages, dialect):
         if not blocks:
             continue
-        if merged and merged[-1][0] == role:
-            merged[-1][1].extend(blocks)
+        if merged and merged[-1][1] == role:
+            merged[-1][0].append(uuid)
+            merged[-1][2].extend(blocks)
         else:
-            merged.append((role, list(blocks)))
-    if merged and merged[-1][0] == "assistant" and all(is_thinking(b) for b in merged[-1][1]):
+            merged.append(([uuid], role, list(blocks)))
+    if merged and merged[-1][1] == "assistant" and all(is_thinking(b) for b in merged[-1][2]):
         merged.pop()  # the API takes no response that ends in thinking
-    return [{"role": role, "content": list[JSON](blocks)} for role, blocks in merged]
+    return [
+        (next(filter(None, uuids), ""), {"role": role, "content": list[JSON](blocks)}) for uuids, role, blocks in merged
+    ]
 
 
-def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Role, list[Block]]]:
+def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[str, Role, list[Block]]]:
     results: dict[str, Block] = {}
     for block in (b for m in messages for b in tool_results(m)):
         results.setdefault(call_id(block), block)
@@ -223,7 +231,11 @@ def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Rol
     used: set[str] = set()
     for i, message in enumerate(messages):
         if message.role != "assistant":
-            yield message.role, [b for b in message.content if b.get("type") != "tool_result" and _worth(b)]
+            yield (
+                message.uuid,
+                message.role,
+                [b for b in message.content if b.get("type") != "tool_result" and _worth(b)],
+            )
             continue
         blocks: list[Block] = []
         answers: dict[str, Block] = {}
@@ -235,9 +247,9 @@ def _paired(messages: Sequence[Message], dialect: Dialect) -> Iterable[tuple[Rol
                 used.add(call)
                 answers[call] = results.get(call) or _interrupted(call)
             blocks.append(block)
-        yield "assistant", blocks
+        yield message.uuid, "assistant", blocks
         in_order = sorted(answers, key=lambda call: place.get(call, len(place)))  # what is made up stands last
-        yield "user", [answers[call] for call in in_order]
+        yield "", "user", [answers[call] for call in in_order]
 
 
 def _open_end(messages: Sequence[Message]) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.context.view import api_messages
+from core.context.view import named_api_messages
 from core.service.session import Result, Session, SessionRef
 
 
@@ -14,13 +14,16 @@ class ViewResult(Result):
     session: SessionRef
     messages: list[dict[str, Any]]
     """As the Messages API takes them: `role`, `content` (a list of blocks)."""
+    ids: list[str]
+    """Of each of them the id that other commands take; "" of one that holds nothing but results, which have theirs."""
     report: list[str]
 
 
 def view(session: Session) -> ViewResult:
     """The active view of an open session: pairs whole, neighbours of one role merged."""
-    messages = api_messages(session.messages, session.dialect)
-    return ViewResult(session=session.ref, messages=messages, report=_report(session))
+    named = named_api_messages(session.messages, session.dialect)
+    ids, messages = [ident for ident, _ in named], [message for _, message in named]
+    return ViewResult(session=session.ref, messages=messages, ids=ids, report=_report(session))
 
 
 def _report(session: Session) -> list[str]:

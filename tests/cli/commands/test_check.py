@@ -33,14 +33,14 @@ def text(capsys: Capture, *args: str, code: int = 0) -> str:
 def test_damage_is_named_with_its_line_and_fails(torn: Path, capsys: Capture) -> None:
     first, line = text(capsys, str(torn), code=1).splitlines()
 
-    assert first == f"{torn}: 1 finding"
+    assert first == f"{torn} “One”: 1 finding"
     assert line.startswith("  line 3: garbage-line: ")
     assert line.endswith("(repair: dropped)")
 
 
 def test_a_repaired_copy_is_written_once(torn: Path, capsys: Capture) -> None:
     copy = text(capsys, str(torn), "--repair").partition("repaired copy: ")[2].strip()
-    assert text(capsys, copy) == f"{copy}: no damage\n"
+    assert text(capsys, copy) == f"{copy} “repaired: One”: no damage\n"
     assert f"repaired copy, already there: {copy}\n" in text(capsys, str(torn), "--repair")
     assert run(["check", str(torn), "--repair", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -53,7 +53,7 @@ def test_what_is_no_damage_is_said_and_does_not_fail(tmp_path: Path, capsys: Cap
 
     out = text(capsys, str(path), "--repair")
 
-    assert out.startswith(f"{path}: no damage\n")
+    assert out.startswith(f"{path} “One”: no damage\n")
     assert "open-call: " in out
     assert "no-final-newline: " in out
     assert out.count("(no damage)") == 2
@@ -84,7 +84,7 @@ def test_many_are_a_line_each_and_one_that_cannot_be_read_is_named(torn: Path, c
     assert run(["check", str(torn.parent)]) == 1
     captured = capsys.readouterr()
     assert captured.err.startswith(f"{other}: error: ")
-    assert f"{torn}: 1 finding\n" in captured.out
+    assert f"{torn} “One”: 1 finding\n" in captured.out
     assert run(["check", str(torn.parent), "--json"]) == 1
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line.get("ok", line.get("error", {}).get("kind")) for line in lines] == [False, "UnknownFormat"]
@@ -110,4 +110,4 @@ def test_a_fault_in_one_session_does_not_end_the_others(
     assert run(["check", str(torn.parent)]) == 1
     captured = capsys.readouterr()
     assert f"{torn}: error: a fault in Foldmark: KeyError" in captured.err
-    assert f"{whole}: no damage\n" in captured.out
+    assert f"{whole} “One”: no damage\n" in captured.out

@@ -88,7 +88,12 @@ def test_context_of_a_session_without_usage_is_an_estimate(tmp_path: Path, capsy
 def test_view_prints_the_messages_as_the_model_gets_them(made: Transcript, capsys: Capture) -> None:
     out = text(capsys, "view", SESSION_ID)
 
-    assert out.startswith("── user \nFind the needle.\n\n── assistant \n")
+    ids = [str(row["uuid"]) for row in made.rows if row["type"] in ("user", "assistant")]
+    heads = [line for line in out.splitlines() if line.startswith("──")]
+    assert out.startswith(f"── user {ids[0]}\nFind the needle.\n\n── assistant {ids[1]}\n")
+    assert [head.split()[1] for head in heads] == ["user", "assistant", "user", "assistant"]
+    assert heads[2] == "── user", "results have ids of their own"
+    assert text(capsys, "output", SESSION_ID, heads[0].split()[2]) == "Find the needle.\n"
     assert f'[call {made.calls[0]}] Grep {{"pattern": "needle"}}' in out
     assert f"[result of {made.calls[0]}]\nhay\nthe Needle\nhay\n" in out
     assert "Hm.\nIt is on line 2." in out
@@ -193,7 +198,9 @@ def test_an_unknown_format_is_an_error_and_no_empty_view(tmp_path: Path, capsys:
 
 
 @pytest.mark.parametrize(
-    ("env", "wanted"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)], ids=["", "no colour", "dumb"]
+    ("env", "wanted"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+    ids=["", "no colour", "dumb"],
 )
 def test_colours_are_for_terminals_that_want_them(
     made: Transcript, capsys: Capture, monkeypatch: pytest.MonkeyPatch, env: dict[str, str], wanted: bool
