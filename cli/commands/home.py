@@ -43,7 +43,7 @@ def show(as_json: bool) -> None:
         ui.echo(f"The newest sessions {where}:\n")
         print_lines(found.sessions)
         if found.more:
-            ui.echo(f"the newest {SHOWN}; foldmark sessions shows more")
+            ui.echo(f"the newest {SHOWN} of {found.total}; foldmark sessions shows more")
     if newest:
         ui.echo("\nThe newest one:\n")
         print_window(newest)

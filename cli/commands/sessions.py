@@ -50,7 +50,7 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
         return
     print_lines(found.sessions)
     if found.more:
-        ui.echo(f"the newest {limit}; --limit 0 shows all", err=True)
+        ui.echo(f"the newest {limit} of {found.total}; --limit 0 shows all", err=True)
 
 
 def print_lines(lines: list[SessionLine]) -> None:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from core.times import stamp
 from core.transcript.listing import SessionInfo, State, sessions
 from core.transcript.live import open_sessions
+from core.transcript.projects import session_files
 
 
 class SessionLine(BaseModel):
@@ -40,7 +41,11 @@ class SessionList(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     sessions: list[SessionLine]
+    """Of all folders, or of the one that was asked for."""
     more: bool
+    """Whether there are others."""
+    total: int
+    """How many there are, with those."""
 
 
 def list_sessions(claude_dir: Path, folder: Path | None = None, limit: int | None = None) -> SessionList:
@@ -50,8 +55,10 @@ def list_sessions(claude_dir: Path, folder: Path | None = None, limit: int | Non
     """
     found = sessions(claude_dir, str(folder) if folder else None, open_sessions(claude_dir))
     lines = [_line(info) for info in islice(found, limit)]
-    more = limit is not None and next(found, None) is not None
-    return SessionList(sessions=lines, more=more)
+    # Of all folders, those that are not shown are not looked into: there may be thousands.
+    looked_into = folder is not None or limit is None
+    total = len(lines) + sum(1 for _ in found) if looked_into else len(session_files(claude_dir))
+    return SessionList(sessions=lines, more=total > len(lines), total=total)
 
 
 def _line(info: SessionInfo) -> SessionLine:

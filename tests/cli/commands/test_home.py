@@ -43,7 +43,7 @@ def test_it_shows_the_newest_of_this_folder_what_fills_it_and_what_to_do(
     assert [f"task {number}" in out for number in range(7)] == [False, False, True, True, True, True, True]
     assert "prompts" in out
     assert "foldmark compact 6 --dry-run" in out
-    assert "the newest 5; foldmark sessions shows more" in out
+    assert "the newest 5 of 7; foldmark sessions shows more" in out
 
 
 def test_without_sessions_of_this_folder_it_shows_those_of_all(
@@ -91,4 +91,4 @@ def test_without_any_session_it_says_so(capsys: pytest.CaptureFixture[str]) -> N
     assert out.startswith("there is no session in ")
     assert "examples/session.jsonl" in out
     assert run(["--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"sessions": [], "more": False, "newest": None}
+    assert json.loads(capsys.readouterr().out) == {"sessions": [], "more": False, "total": 0, "newest": None}

@@ -33,7 +33,9 @@ def test_a_person_sees_the_newest_thirty(projects: Path, capsys: pytest.CaptureF
     lines = captured.out.splitlines()
     assert len(lines) == 31
     assert lines[1].endswith("ready  srv/app  task 39")
-    assert "--limit 0" in captured.err
+    assert captured.err == "the newest 30 of 40; --limit 0 shows all\n"
+    assert run(["sessions", "/srv/app", "--limit", "2"]) == 0
+    assert capsys.readouterr().err == "the newest 2 of 40; --limit 0 shows all\n"
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
