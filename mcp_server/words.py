@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.context.tokens.words import tokens
-from core.report.words import STATES, saved
+from core.report.words import KINDS, STATES, saved
 
 if TYPE_CHECKING:
     from core.service.context import ContextReport
@@ -25,12 +25,18 @@ def context_words(report: ContextReport) -> str:
     exact = "" if report.tokens.source == "usage" else f" (estimated, ±{tokens(report.tokens.margin)})"
     lines = [
         f"{_named(report.session.id, report.session.title)}: {tokens(total)} of {tokens(window.size)} tokens{exact}, "
-        f"{report.messages} messages; {STATES[window.state]} (at {tokens(window.auto_threshold)})"
+        f"{report.messages} messages; {STATES[window.state]}; compaction is due at {tokens(window.auto_threshold)}"
     ]
-    lines += [f"by kind: {_counts(report.by_kind)}"] if report.by_kind else []
-    lines += [f"tool results: {_counts(report.by_tool)}"] if report.by_tool else []
+    lines += (
+        [f"by kind: {_counts({KINDS.get(kind, kind): count for kind, count in report.by_kind.items()})}"]
+        if report.by_kind
+        else []
+    )
+    lines += [f"tool results by tool: {_counts(report.by_tool)}"] if report.by_tool else []
     lines += ["largest:"] if report.largest else []
-    lines += [f"  {p.id}  {p.tool or p.kind}  {tokens(p.tokens)}  {p.share:.0%}" for p in report.largest]
+    lines += [
+        f"  {p.id}  {p.tool or KINDS.get(p.kind, p.kind)}  {tokens(p.tokens)}  {p.share:.0%}" for p in report.largest
+    ]
     return "\n".join(lines)
 
 
@@ -121,4 +127,4 @@ def _named(ident: str, title: str) -> str:
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {tokens(count)}" for name, count in counts.items())
+    return "; ".join(f"{name} {tokens(count)}" for name, count in counts.items())

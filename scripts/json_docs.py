@@ -123,10 +123,7 @@ def _kinds() -> str:
 
 
 def _section(model: type[BaseModel], parts: dict[str, type[BaseModel]]) -> str:
-    texts: dict[str, str] = {}
-    for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
-            texts |= _docstrings(base)
+    texts = meanings(model)
     rows = [
         f"| `{name}` | {_type(field.annotation, parts)} | {_line(texts.get(name, ''))} |"
         for name, field in model.model_fields.items()
@@ -138,6 +135,15 @@ def _section(model: type[BaseModel], parts: dict[str, type[BaseModel]]) -> str:
     return "\n".join(
         [_line(inspect.getdoc(model) or ""), "", "| key | type | meaning |", "| --- | --- | --- |", *rows, ""]
     )
+
+
+def meanings(model: type[BaseModel]) -> dict[str, str]:
+    """What each field of a model, or of one that it is a kind of, means."""
+    texts: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            texts |= _docstrings(base)
+    return texts
 
 
 def _docstrings(model: type[BaseModel]) -> dict[str, str]:

@@ -12,7 +12,8 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_type_hints
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -24,6 +25,8 @@ from cli.main import COMMANDS, foldmark  # noqa: E402
 from core.settings import load  # noqa: E402
 from mcp_server.config import Config  # noqa: E402
 from mcp_server.server import make_server  # noqa: E402
+from mcp_server.tools import all_tools  # noqa: E402
+from scripts.json_docs import meanings  # noqa: E402
 
 DOCS = ROOT / "docs"
 WIDTH = 100
@@ -83,15 +86,22 @@ def _tool(tool: Tool) -> str:
     hints = tool.annotations.model_dump() if tool.annotations else {}
     said = "; ".join(words[0] if hints[name] else words[1] for name, words in _HINTS.items() if name in hints)
     given = _table("argument", tool.input_schema)
-    back = _table("key", tool.output_schema) if tool.output_schema else []
+    back = _table("key", tool.output_schema, _meanings(tool.name)) if tool.output_schema else []
     answer = ["## What comes back", "", *back, ""] if back else []
     head = [f"# {tool.name}", "", _HEAD, "", tool.description or "", "", f"It {said}.", ""]
     return "\n".join([*head, "## Arguments", "", *given, "", *answer])
 
 
-def _table(head: str, schema: Mapping[str, Any]) -> list[str]:
+def _meanings(name: str) -> dict[str, str]:
+    """What the keys of a tool's answer mean: it is annotated with their model."""
+    function = next(tool.fn for tool in all_tools() if tool.name == name)
+    (model,) = get_type_hints(function, include_extras=True)["return"].__metadata__
+    return meanings(model)
+
+
+def _table(head: str, schema: Mapping[str, Any], meanings: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     rows = [
-        f"| `{name}` | {_type(field, schema)} | {_line(field.get('description', ''))} |"
+        f"| `{name}` | {_type(field, schema)} | {_line(field.get('description', '') or meanings.get(name, ''))} |"
         for name, field in schema.get("properties", {}).items()
     ]
     return [f"| {head} | type | meaning |", "| --- | --- | --- |", *rows] if rows else ["None."]

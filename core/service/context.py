@@ -85,12 +85,19 @@ class ContextReport(Result):
     """What fills the window."""
 
     session: SessionRef
+    """Which one was measured."""
     tokens: Tokens
+    """What the next request holds."""
     window: Window
+    """What has room, and at which sizes something happens."""
     by_kind: dict[str, int]
+    """Tokens of prompts, answers, tool calls and so on, the most first."""
     by_tool: dict[str, int]
+    """Tokens of tool results, by the name of the tool."""
     largest: list[LargePart]
+    """The largest parts, with the ids that they can be taken out by."""
     messages: int
+    """How many the model sees."""
     boundaries: list[Boundary]
     """Those in the part of the file that was read: of a large file, the last one."""
     next_request_usd: dict[str, float | None]

@@ -79,8 +79,11 @@ class SearchResult(Result):
     """The lines that match; `more` when there were more than asked for."""
 
     session: SessionRef
+    """Which one was searched, with those that it was made of."""
     hits: list[SearchHit]
+    """What the model sees comes first."""
     more: bool
+    """Whether there are others."""
 
 
 def outputs(session: Session) -> TextList:

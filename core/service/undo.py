@@ -14,9 +14,13 @@ class UndoResult(Result):
     that was standard input)."""
 
     path: str
+    """The file that was cut, or removed."""
     op: str
+    """What was taken back: compact, snip, ..."""
     removed: bool
+    """Whether the whole file went."""
     source: str
+    """The transcript that it was made of."""
 
 
 def undoable(file: SessionFile, claude_dir: Path) -> str:

@@ -19,7 +19,7 @@ from mcp_server.config import Ctx, config_of
 from mcp_server.consent import Consent, ask_in_place, require
 from mcp_server.sessions import SessionName, session_file_of
 from mcp_server.tools.base import CHANGES, LOADED, tool
-from mcp_server.tools.writing import Confirmed, InPlace
+from mcp_server.tools.writing import Confirmed, DryRun, InPlace
 from mcp_server.watch import announce
 from mcp_server.words import compact_words
 from mcp_server.work import in_thread
@@ -141,7 +141,7 @@ async def compact_session(
     up_to: _UpTo = "",
     from_id: _FromId = "",
     results: _Results = [],  # noqa: B006 (never changed; the schema shows it)
-    dry_run: bool = False,
+    dry_run: DryRun = False,
     in_place: InPlace = False,
     confirmed: Confirmed = False,
     messages: _Messages = [],  # noqa: B006 (never changed; the schema shows it)

@@ -57,10 +57,10 @@ async def context_status(
 
 async def search_session(
     ctx: Ctx,
-    text: Annotated[str, Field(min_length=1, max_length=1_000)],
+    text: Annotated[str, Field(min_length=1, max_length=1_000, description="a part of a line")],
     session: SessionName = "current",
-    regex: bool = False,
-    limit: Annotated[int, Field(ge=1, le=_MOST_HITS)] = 20,
+    regex: Annotated[bool, Field(description="text is a regular expression")] = False,
+    limit: Annotated[int, Field(ge=1, le=_MOST_HITS, description="of lines")] = 20,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Search all that a session ever held, also what was compacted, snipped or stored, line by line."""
     file, inside = await session_file_of(session, ctx), config_of(ctx).caller.inside
@@ -77,11 +77,11 @@ async def read_persisted_output(
         str, Field(min_length=1, max_length=200, description="of a tool result or message, or its start")
     ],
     session: SessionName = "current",
-    from_line: Annotated[int, Field(ge=1)] = 1,
+    from_line: Annotated[int, Field(ge=1, description="of the text, the first is 1")] = 1,
     to_line: Annotated[int, Field(ge=0, description="0: the last")] = 0,
     search: Annotated[str, Field(max_length=1_000, description="regular expression: only lines that match")] = "",
     offset: Annotated[int, Field(ge=0, description="characters to skip")] = 0,
-    max_chars: Annotated[int, Field(ge=200, le=MOST_PAGE_CHARS)] = PAGE_CHARS,
+    max_chars: Annotated[int, Field(ge=200, le=MOST_PAGE_CHARS, description="in one answer")] = PAGE_CHARS,
 ) -> CallToolResult:
     """Read a tool result or message by its id, also one that was stored, snipped, cleared or compacted."""
     file, inside = await session_file_of(session, ctx), config_of(ctx).caller.inside
@@ -96,7 +96,7 @@ async def read_persisted_output(
 async def list_sessions(
     ctx: Ctx,
     folder: Annotated[str, Field(max_length=4_096, description="only those that were started there")] = "",
-    limit: Annotated[int, Field(ge=1, le=_MOST_SESSIONS)] = 10,
+    limit: Annotated[int, Field(ge=1, le=_MOST_SESSIONS, description="of sessions")] = 10,
 ) -> Annotated[CallToolResult, SessionList]:
     """List the sessions on this machine, newest first."""
     config = config_of(ctx)

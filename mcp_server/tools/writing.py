@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Confirmed = Annotated[bool, Field(description="the person agreed; for hosts that cannot ask")]
 InPlace = Annotated[bool, Field(description="append to the transcript itself instead of writing a new session")]
+DryRun = Annotated[bool, Field(description="write nothing, say what it would come to")]
 _Id = Annotated[str, Field(max_length=200, description="id of a message or tool call, or its start")]
 
 
@@ -37,7 +38,7 @@ async def snip_range(
     session: SessionName = "current",  # noqa: ARG001 (it is resolved)
     from_id: _Id = "",
     to_id: _Id = "",
-    dry_run: bool = False,
+    dry_run: DryRun = False,
     in_place: InPlace = False,
     confirmed: Confirmed = False,  # noqa: ARG001 (the question takes it)
 ) -> CallToolResult:

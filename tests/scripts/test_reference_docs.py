@@ -12,3 +12,14 @@ def test_the_pages_are_what_the_script_writes() -> None:
     assert there == {*written}, "run scripts/reference_docs.py"
     changed = [path.name for path, text in written.items() if path.read_text(encoding="utf-8") != text]
     assert changed == [], "run scripts/reference_docs.py"
+
+
+def test_every_argument_and_key_of_a_tool_is_explained() -> None:
+    tables = [
+        line
+        for path, text in reference_docs.pages().items()
+        if path.parent.name == "tools"
+        for line in text.splitlines()
+    ]
+
+    assert [line for line in tables if line.startswith("| `") and line.endswith("|  |")] == []
