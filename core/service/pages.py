@@ -66,6 +66,7 @@ def view_page(whole: ViewResult, offset: int, most_chars: int) -> ViewPage:
     return ViewPage(
         session=whole.session,
         messages=[clean for m in shown if isinstance(clean := redact_json(m)[0], dict)],
+        ids=whole.ids[offset:end],
         report=whole.report,
         offset=offset,
         total_messages=total,
