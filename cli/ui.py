@@ -31,6 +31,8 @@ TITLE_CHARS = 80
 LEAST_COLUMNS = 12
 """Of a column that gives way: less of a title or of a name tells nothing."""
 _GAP = "  "
+_BESIDE_LABEL = 19
+"""Columns of a line of the legend: the shade, the tokens, the share."""
 _SHADES = "█▓▒░▚▞▖▘"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -160,12 +162,13 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
         bar = f"{bar[:at]}│{bar[at + 1 :]}"
     colours = {shade: colour for _, shade, colour in fills}
     lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
-    label_width = max((len(label) for label, _ in parts), default=0)
+    label_width = columns(max((len(label) for label, _ in parts), default=0), beside=_BESIDE_LABEL)
     for (label, count), shade, colour in fills:
         if not count:
             continue
         share = f"{count / used:.1%}"
-        lines.append(f"{_coloured(shade * 2, colour)} {plain(label):{label_width}}  {tokens(count):>6}  {share:>6}")
+        shown = label if len(label) <= label_width else f"{label[: label_width - 1]}…"
+        lines.append(f"{_coloured(shade * 2, colour)} {plain(shown):{label_width}}  {tokens(count):>6}  {share:>6}")
     return "\n".join(lines)
 
 

@@ -140,6 +140,18 @@ def test_bars_are_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) ->
     assert ui.meter(50, 100, beside=10) == "█"
 
 
+def test_the_legend_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    _, system, results = click.unstyle(
+        ui.context_bar([("system prompt, tools, memory files", 18_000), ("tool results", 142_000)], 200_000)
+    ).splitlines()
+
+    assert system == "██ system prompt, tools…   18.0k   11.2%"
+    assert results == "▓▓ tool results             142k   88.8%"
+    assert len(system) == len(results) == 40
+
+
 def test_json_is_one_line_for_a_program_and_indented_for_a_person(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
