@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import anyio
 from mcp.server.mcpserver import AcceptedElicitation, Elicit, ElicitationResult
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 
-from core.service.session import SessionRef, opened
 from core.service.undo import undoable
 from core.transcript.projects import SessionFile
-from mcp_server.answers import told
 from mcp_server.config import Ctx, config_of
 from mcp_server.sessions import Resolved
-from mcp_server.work import in_thread
+from mcp_server.work import in_session, in_thread
 
 
 class Consent(BaseModel):
@@ -53,13 +50,7 @@ def require(consent: ElicitationResult[Consent]) -> None:
 
 async def _asked(question: str, file: SessionFile, confirmed: bool, ctx: Ctx) -> Consent | Elicit[Consent]:
     if can_ask(ctx):
-
-        def ref() -> SessionRef:
-            with opened(file) as found:
-                return found.ref
-
-        with told():
-            known = await anyio.to_thread.run_sync(ref)
+        known = await in_session(ctx, "reading", file, lambda found: found.ref)
         return Elicit(question.format(f"{known.title!r} ({known.id})" if known.title else known.id), Consent)
     if confirmed:
         return _NEEDLESS

@@ -21,14 +21,14 @@ from core.service.context import context_report
 from core.service.history import output as read_output
 from core.service.history import stored_outputs
 from core.service.pages import page_of, view_page
-from core.service.session import Session, SessionRef, opened
+from core.service.session import Session, SessionRef
 from core.service.sessions import list_sessions
 from core.service.view import view
 from mcp_server import uris
 from mcp_server.config import Config, Ctx, config_of
 from mcp_server.sessions import other_file_of, session_file_of
 from mcp_server.tools.reading import MOST_PAGE_CHARS
-from mcp_server.work import in_thread
+from mcp_server.work import in_session, in_thread
 
 T = TypeVar("T")
 
@@ -142,15 +142,9 @@ def _newest(claude_dir: Path) -> list[Resource]:
 
 
 async def _of(session: str, ctx: Ctx, read: Callable[[Session], T], whole: bool = False) -> T:
-    """What a function reads of an open session."""
+    """What a function reads of a session."""
     with _refused():
-        file, config = await session_file_of(session, ctx), config_of(ctx)
-
-        def in_session() -> T:
-            with opened(file, whole=whole, inside=config.caller.inside, measuring=config.measuring) as found:
-                return read(found)
-
-        return await in_thread(ctx, "reading", in_session)
+        return await in_session(ctx, "reading", await session_file_of(session, ctx), read, whole=whole)
 
 
 @contextmanager

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from threading import Event
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 import anyio.to_process
 
 from core.errors import WrongPattern
+from core.service.session import Session, aopened
+from core.transcript.projects import SessionFile
 from mcp_server.answers import told
-from mcp_server.config import Ctx
+from mcp_server.config import Ctx, config_of
 
 BEAT_S = 2.0
 """How often progress is reported: hosts end calls that stay silent for minutes, and show nothing newer than this."""
 PATTERN_S = 20.0
 """How long a search by an expression may take: all of the largest sessions is read in less."""
+
+if TYPE_CHECKING:
+    from core.context.tokens.window import Measuring
 
 T = TypeVar("T")
 
@@ -28,6 +33,26 @@ async def in_thread(ctx: Ctx, label: str, function: Callable[[], T], stop: Event
     has written all.
     """
     return await _worked(ctx, label, stop or Event(), lambda: anyio.to_thread.run_sync(function))
+
+
+async def in_session(
+    ctx: Ctx,
+    label: str,
+    file: SessionFile,
+    read: Callable[[Session], T],
+    *,
+    whole: bool = False,
+    measuring: Measuring | None = None,
+) -> T:
+    """What the function reads of a session; a call that is cancelled while the session is opened ends there."""
+    config = config_of(ctx)
+
+    async def work() -> T:
+        sizes = measuring or config.measuring
+        async with aopened(file, whole=whole, inside=config.caller.inside, measuring=sizes) as found:
+            return await anyio.to_thread.run_sync(read, found)
+
+    return await _worked(ctx, label, Event(), work)
 
 
 async def in_process(ctx: Ctx, label: str, function: Callable[..., T], *args: object) -> T:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from core.context.tokens.window import AS_FOUND, Levels, Measuring, levels
 from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
-from core.transcript.chain import Transcript, load
+from core.transcript.chain import Transcript, aload, load
 from core.transcript.documents import written_tokens
 from core.transcript.formats import expect_one, find_format, read
 from core.transcript.formats.conversation import Conversation
@@ -171,6 +171,24 @@ def opened(
     transcript = load(file.path, whole)
     with transcript.log:
         yield Session(file, kind, dialect, claude=transcript, inside=inside, measuring=measuring)
+
+
+@asynccontextmanager
+async def aopened(
+    file: SessionFile, *, whole: bool = False, inside: Sequence[Path] | None = None, measuring: Measuring = AS_FOUND
+) -> AsyncIterator[Session]:
+    """As `opened`, for a server: a long read leaves the event loop free, and can be cancelled between its batches."""
+    import asyncio
+
+    kind = (await asyncio.to_thread(find_format, file.path)).name
+    if kind != CLAUDE_CODE:
+        conversation = await asyncio.to_thread(read, file.path, file.pick)
+        yield Session(file, kind, NEWEST, conversation=conversation, measuring=measuring)
+        return
+    expect_one(file.path, file.pick)
+    transcript = await aload(file.path, whole)
+    with transcript.log:
+        yield Session(file, kind, NEWEST, claude=transcript, inside=inside, measuring=measuring)
 
 
 def window_of(session: Session, model: Model) -> int:

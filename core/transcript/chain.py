@@ -10,7 +10,7 @@ from typing import NamedTuple
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.findings import Finding
 from core.transcript.links import Tree, tree_of
-from core.transcript.reader import Log, open_log
+from core.transcript.reader import Log, aopen_log, open_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,27 @@ def load(path: Path, whole: bool = False) -> Transcript:
     log.close()
     log = open_log(path, whole=True)
     return Transcript(log, active_chain(log))
+
+
+async def aload(path: Path, whole: bool = False) -> Transcript:
+    """As `load`, for a server: see `aopen_log`."""
+    log = await aopen_log(path, whole)
+    chain = await _achain(log)
+    if chain.complete:
+        return Transcript(log, chain)
+    log.close()
+    log = await aopen_log(path, whole=True)
+    return Transcript(log, await _achain(log))
+
+
+async def _achain(log: Log) -> Chain:
+    import asyncio
+
+    try:
+        return await asyncio.to_thread(active_chain, log)
+    except BaseException:
+        log.close()
+        raise
 
 
 def active_chain(log: Log) -> Chain:

@@ -107,18 +107,18 @@ def open_log(path: Path, whole: bool = False) -> Log:
 
 
 async def aopen_log(path: Path, whole: bool = False) -> Log:
-    """As `open_log`, for a server: reading and parsing leave the event loop free."""
+    """As `open_log`, for a server: reading and parsing leave the event loop free, and can be cancelled in between."""
     import asyncio
 
-    import aiofiles
+    from aiofiles.threadpool import wrap
 
-    log = await asyncio.to_thread(_open, path)
+    log = _open(path)
     backwards = _Backwards(log.size, whole or not log.large)
     with _failing(log):
-        async with aiofiles.open(path, "rb") as file:
-            while batch := backwards.wanted():
-                await file.seek(batch[0])
-                await asyncio.to_thread(backwards.take, await file.read(batch[1] - batch[0]))
+        file = wrap(log.file)
+        while batch := backwards.wanted():
+            await file.seek(batch[0])
+            await asyncio.to_thread(backwards.take, await file.read(batch[1] - batch[0]))
     return backwards.into(log)
 
 

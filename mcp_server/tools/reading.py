@@ -24,7 +24,7 @@ from mcp_server.config import Ctx, config_of
 from mcp_server.sessions import SessionName, session_file_of
 from mcp_server.tools.base import LOADED, READS, tool
 from mcp_server.words import context_words, page_words, search_words, sessions_words
-from mcp_server.work import in_process, in_thread
+from mcp_server.work import in_process, in_session, in_thread
 
 PAGE_CHARS = 8_000
 """Of a text, when nothing else is asked for: what every host passes on whole."""
@@ -46,12 +46,7 @@ async def context_status(
     file, measuring = await session_file_of(session, ctx), config_of(ctx).measuring
     if window_tokens:
         measuring = replace(measuring, window_tokens=window_tokens)
-
-    def measure() -> ContextReport:
-        with opened(file, measuring=measuring) as found:
-            return context_report(found)
-
-    report = await in_thread(ctx, "measuring", measure)
+    report = await in_session(ctx, "measuring", file, context_report, measuring=measuring)
     return data_answer(report, context_words(report))
 
 
@@ -65,9 +60,9 @@ async def search_session(
     """Search all that a session ever held, also what was compacted, snipped or stored, line by line."""
     file, inside = await session_file_of(session, ctx), config_of(ctx).caller.inside
     if regex:
-        hits = await in_process(ctx, "searching", _searched, file, inside, text, regex, limit)
+        hits = await in_process(ctx, "searching", _searched, file, inside, text, limit)
     else:
-        hits = await in_thread(ctx, "searching", lambda: _searched(file, inside, text, regex, limit))
+        hits = await in_session(ctx, "searching", file, lambda found: search(found, text, limit=limit), whole=True)
     return data_answer(hits, search_words(hits))
 
 
@@ -87,9 +82,11 @@ async def read_persisted_output(
     file, inside = await session_file_of(session, ctx), config_of(ctx).caller.inside
     lines = (from_line, to_line or _LINES)
     if search:
-        page = await in_process(ctx, "reading", _page, file, inside, id, lines, search, offset, max_chars)
+        page = await in_process(ctx, "reading", _matching, file, inside, id, lines, search, offset, max_chars)
     else:
-        page = await in_thread(ctx, "reading", lambda: _page(file, inside, id, lines, search, offset, max_chars))
+        page = await in_session(
+            ctx, "reading", file, lambda found: page_of(output(found, id, lines), offset, max_chars), whole=True
+        )
     return text_answer(page_words(page))
 
 
@@ -107,12 +104,12 @@ async def list_sessions(
     return data_answer(found, sessions_words(found))
 
 
-def _searched(file: SessionFile, inside: _Folders, text: str, regex: bool, limit: int) -> SearchResult:
+def _searched(file: SessionFile, inside: _Folders, expression: str, limit: int) -> SearchResult:
     with opened(file, whole=True, inside=inside) as found:
-        return search(found, text, regex, limit)
+        return search(found, expression, regex=True, limit=limit)
 
 
-def _page(
+def _matching(
     file: SessionFile,
     inside: _Folders,
     ident: str,

@@ -10,7 +10,6 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.service.session import opened
 from core.service.undo import UndoResult
 from core.service.undo import undo as taken_back
 from mcp_server.answers import data_answer
@@ -20,10 +19,10 @@ from mcp_server.sessions import Resolved, SessionName
 from mcp_server.tools.base import CHANGES, tool
 from mcp_server.watch import announce
 from mcp_server.words import proposals_words, snip_words, undo_words
-from mcp_server.work import in_thread
+from mcp_server.work import in_session, in_thread
 
 if TYPE_CHECKING:
-    from core.service.snip import SnipProposals
+    pass
 
 Confirmed = Annotated[bool, Field(description="the person agreed; for hosts that cannot ask")]
 InPlace = Annotated[bool, Field(description="append to the transcript itself instead of writing a new session")]
@@ -54,12 +53,9 @@ async def snip_range(
         result = await in_thread(ctx, "snipping", lambda: snip(file, from_id, to_id, target, known))
         await announce(ctx, result.changed)
         return data_answer(result, snip_words(result))
-
-    def propose() -> SnipProposals:
-        with opened(file, measuring=known.measuring) as found:
-            return snip_proposals(found, target, known)
-
-    proposals = await in_thread(ctx, "looking for what may go", propose)
+    proposals = await in_session(
+        ctx, "looking for what may go", file, lambda found: snip_proposals(found, target, known)
+    )
     return data_answer(proposals, proposals_words(proposals))
 
 

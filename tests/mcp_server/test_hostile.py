@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from threading import Event
+from time import sleep
 from typing import Any
 
+import anyio
 import pytest
 
 from core.model import JSON
 from core.service.history import search
 from core.service.session import opened
 from core.testing import SESSION_ID, Transcript
+from core.transcript import reader
 from core.transcript.projects import session_file
 from mcp_server import work
 from tests.mcp_server.desk import OTHER, Desk, text_of
@@ -179,3 +183,33 @@ async def test_records_and_indexes_that_were_forged_lead_nowhere(desk: Desk, tmp
     assert answers[0].structured_content["hits"] == []
     for answer in answers:
         assert MARK not in text_of(answer)
+
+
+@pytest.mark.parametrize(
+    ("tool", "more"),
+    [("context_status", {}), ("search_session", {"text": "marmalade"}), ("read_persisted_output", {"id": "toolu_"})],
+)
+async def test_a_read_of_a_large_session_ends_when_it_is_cancelled(
+    desk: Desk, mode: str, tool: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken, begun, take = list[int](), Event(), reader._Backwards.take
+
+    def seen(self: reader._Backwards, data: bytes) -> None:
+        taken.append(len(data))
+        begun.set()
+        sleep(0.01)
+        take(self, data)
+
+    monkeypatch.setattr(reader, "BATCH_BYTES", 1_000)
+    monkeypatch.setattr(reader._Backwards, "take", seen)
+    batches = desk.session.stat().st_size // 1_000
+    async with desk.client(mode) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, tool, {"session": SESSION_ID, **more})
+            await anyio.to_thread.run_sync(begun.wait)
+            group.cancel_scope.cancel()
+        await anyio.sleep(0.2)  # by then the server has heard of it
+        at_the_end = len(taken)
+        await anyio.sleep(0.2)
+
+    assert len(taken) == at_the_end < batches / 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -11,8 +13,9 @@ from core.context.dialect import OLDER
 from core.context.tokens.models import lookup
 from core.context.tokens.window import Measuring
 from core.errors import InputError, UnknownFormat
-from core.service.session import CLAUDE_CODE, opened, window_of
+from core.service.session import CLAUDE_CODE, aopened, opened, window_of
 from core.testing import Transcript
+from core.transcript import reader
 from core.transcript.projects import SessionFile, session_file
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
@@ -98,3 +101,70 @@ def test_only_of_its_own_transcripts_the_window_is_what_claude_code_gives_a_mode
     for file in (own, foreign):
         with opened(file, measuring=Measuring(window_tokens=50_000)) as session:
             assert window_of(session, model) == 50_000
+
+
+@pytest.mark.parametrize("name", ["claude", "foreign"])
+async def test_a_server_opens_the_same(tmp_path: Path, name: str) -> None:
+    path = next(p for p in sorted(FOREIGN.rglob("*")) if p.is_file()) if name == "foreign" else tmp_path / "a.jsonl"
+    if name == "claude":
+        Transcript().prompt("Hello").use("Read", "text").answer("Hi").write(path)
+    with opened(session_file(path)) as session:
+        async with aopened(session_file(path)) as again:
+            assert again.messages == session.messages
+            assert again.ref == session.ref
+            assert again.messages
+
+
+async def test_what_is_no_transcript_is_refused_there_too(tmp_path: Path) -> None:
+    file = session_file(Transcript().prompt("Hello").answer("Hi").write(tmp_path / "a.jsonl"))
+    file.path.unlink()
+    with pytest.raises(InputError):
+        async with aopened(file):
+            raise AssertionError("it was opened")
+
+
+async def test_a_read_that_nobody_waits_for_ends_between_two_batches(tmp_path: Path) -> None:
+    made = Transcript()
+    for turn in range(100):
+        made.prompt(f"Prompt {turn}").answer("Done.")
+    file = session_file(made.write(tmp_path / "a.jsonl"))
+    taken, begun = list[int](), asyncio.Event()
+    loop, take = asyncio.get_running_loop(), reader._Backwards.take
+
+    def slow(self: reader._Backwards, data: bytes) -> None:
+        taken.append(len(data))
+        loop.call_soon_threadsafe(begun.set)
+        take(self, data)
+
+    async def read() -> None:
+        async with aopened(file, whole=True):
+            raise AssertionError("it was read to its end")
+
+    with patch.object(reader, "BATCH_BYTES", 500), patch.object(reader._Backwards, "take", slow):
+        task = asyncio.create_task(read())
+        await begun.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        at_the_end = len(taken)
+        await asyncio.sleep(0.05)
+
+    assert len(taken) == at_the_end < file.size_bytes // 500
+
+
+async def test_a_chain_that_nobody_waits_for_leaves_no_file_open(tmp_path: Path) -> None:
+    file = session_file(Transcript().prompt("Hello").answer("Hi").write(tmp_path / "a.jsonl"))
+    closed = list[bool]()
+
+    def fail(log: reader.Log) -> None:
+        closed.append(log.file.closed)
+        logs.append(log)
+        raise InputError("no chain")
+
+    logs = list[reader.Log]()
+    with patch("core.transcript.chain.active_chain", fail), pytest.raises(InputError, match="no chain"):
+        async with aopened(file):
+            raise AssertionError("it was opened")
+
+    assert closed == [False]
+    assert logs[0].file.closed
