@@ -28,6 +28,11 @@ from core.testing import Transcript  # noqa: E402
 SESSION = "5c8e2f10-6d3b-4f7a-8e21-9b1c0d2e3f40"
 START_S = 10
 SUMMARY = "The parsers 0 to 11 were read and are fixed; the words marmalade0 to marmalade11 stay. Next: measure again."
+SNIPPED = "snip: "
+"""How the title of a copy begins."""
+AGREES = """grep -q 'Take back' && echo '{"hookSpecificOutput": {"hookEventName": "Elicitation", "action": "accept", \
+"content": {"go_on": true}}}' || true"""
+"""A person, as a hook: who is asked whether something may be taken back says yes, and nothing to anything else."""
 OUTPUT = f"toolu_{SESSION[:8]}_0003"
 
 
@@ -62,10 +67,12 @@ CALLS = (
     Call("snip_range", {"from_id": OUTPUT, "to_id": OUTPUT, "in_place": True}, "nothing was changed", fails=True),
     Call("session_memory_update", {}, "marmalade0"),
     Call("session_memory_update", {"operations": ["x"]}, "valid dictionary", fails=True),
+    Call("snip_range", {"from_id": OUTPUT, "to_id": OUTPUT}, '"changed":true'),
+    Call("undo", {"session": SNIPPED}, '"removed":true'),
     Call("undo", {"session": "/etc/passwd"}, "outside the folders that may be read", fails=True),
     Call("compact_session", {**KEEP, "summarizer": "oracle"}, "there is no summariser 'oracle'", fails=True),
     Call("compact_session", KEEP, "Then call compact_session again"),
-    Call("compact_session", {**KEEP, "summary": SUMMARY}, '"how":"full"'),
+    Call("compact_session", {**KEEP, "summary": SUMMARY}, '"resume":"claude --resume '),
     Call("ReadMcpResourceTool", {"server": "foldmark", "uri": "foldmark://sessions"}, SESSION),
     Call("ReadMcpResourceTool", {"server": "foldmark", "uri": f"foldmark://session/{SESSION}/memory"}, "marmalade0"),
 )
@@ -118,8 +125,13 @@ def check(shared: Path, client: str, folder: Path) -> Iterator[str]:
     # The client asks its model before all servers have started; the first answer comes when this one has.
     load = [{"tools": [{"name": "ToolSearch", "input": {"query": f"select:{','.join(names)}"}}], "delay": START_S}]
     steps = [*load, *(call.step for call in CALLS), {"text": "OK-REPLY"}]
+    hook = {"matcher": "foldmark", "hooks": [{"type": "command", "command": AGREES}]}
+    home = folder / "home"
+    home.mkdir()
+    (home / "settings.json").write_text(json.dumps({"hooks": {"Elicitation": [hook]}}), encoding="utf-8")
     (folder / "steps.json").write_text(json.dumps(steps), encoding="utf-8")
     asked = ["--arg=--mcp-config", f"--arg={folder / 'mcp.json'}", "--steps", str(folder / "steps.json")]
+    asked += ["--home", str(home)]
     kept = folder / "kept"
     found = resumed(shared, client, [str(path), *asked, "--keep", str(kept), "--timeout", "300"])
     if not found["ok"]:
