@@ -126,7 +126,7 @@ def check(shared: Path, client: str, folder: Path) -> Iterator[str]:
     load = [{"tools": [{"name": "ToolSearch", "input": {"query": f"select:{','.join(names)}"}}], "delay": START_S}]
     steps = [*load, *(call.step for call in CALLS), {"text": "OK-REPLY"}]
     hook = {"matcher": "foldmark", "hooks": [{"type": "command", "command": AGREES}]}
-    home = folder / "home"
+    home = folder / "client-home"
     home.mkdir()
     (home / "settings.json").write_text(json.dumps({"hooks": {"Elicitation": [hook]}}), encoding="utf-8")
     (folder / "steps.json").write_text(json.dumps(steps), encoding="utf-8")
