@@ -197,7 +197,7 @@ def check_server(referee: Referee) -> Iterator[str]:
 
 def _stands_in(run: Run, whole: str) -> Iterator[str]:
     shown = run.results[-1]
-    if f"id: {run.call}" not in shown or len(shown) > 3_000:
+    if run.call not in shown or len(shown) > 3_000:
         yield f"{run.folder.name}: the model got {len(shown)} characters: {shown[:80]!r}"
     if run.output(run.call) != whole:
         yield f"{run.folder.name}: it is not read back whole"
