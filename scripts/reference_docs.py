@@ -56,7 +56,7 @@ def _lists(tools: list[Path]) -> dict[Path, str]:
 
 
 def _command(name: str) -> str:
-    group = click.Context(foldmark, info_name="foldmark", max_content_width=WIDTH, terminal_width=WIDTH)
+    group = click.Context(foldmark, info_name="foldmark", **foldmark.context_settings)
     command = foldmark.get_command(group, name)
     assert command is not None  # the table names what there is
     context = click.Context(command, group, name, max_content_width=WIDTH, terminal_width=WIDTH)
