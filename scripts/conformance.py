@@ -121,11 +121,19 @@ def inspections(folder: Path) -> Iterator[bool]:
         names = {tool["name"] for tool in json.loads(listed.stdout or '{"tools": []}')["tools"]}
         print(f"{'ok  ' if names == CALLS.keys() else 'FAIL'}  inspector lists {', '.join(sorted(names))}", flush=True)
         yield names == CALLS.keys()
-        for name, arguments in CALLS.items():
-            given = [word for argument in arguments for word in ("--tool-arg", argument)]
-            # There is nothing to take back, and undo says so.
-            refusal = '"isError": false' if name == "undo" else '"isError": true'
-            yield run(f"inspector calls {name}", [*start, "tools/call", "--tool-name", name, *given], refusal)
+        yield from called(start, "")
+
+
+def called(start: list[str], where: str) -> Iterator[bool]:
+    """Calls each tool twice: it answers, and refuses an argument that it does not know."""
+    for name, arguments in CALLS.items():
+        call = [*start, "tools/call", "--tool-name", name]
+        given = [word for argument in arguments for word in ("--tool-arg", argument)]
+        # There is nothing to take back, and undo says so.
+        refusal = '"isError": false' if name == "undo" else '"isError": true'
+        yield run(f"inspector calls {name}{where}", [*call, *given], refusal)
+        wrong = [*call, *given, "--tool-arg", "nonsense=1"]
+        yield run(f"{name} refuses what it does not know{where}", wrong, '"isError": false')
 
 
 def over_http(folder: Path) -> Iterator[bool]:
@@ -134,8 +142,7 @@ def over_http(folder: Path) -> Iterator[bool]:
     with served() as url:
         ask = [inspector, "--cli", url, "--transport", "http", "--method"]
         yield run("inspector lists tools over HTTP", [*ask, "tools/list"])
-        call = [*ask, "tools/call", "--tool-name", "context_status", "--tool-arg", f"session={SESSION}"]
-        yield run("inspector calls context_status over HTTP", call)
+        yield from called(ask, " over HTTP")
         yield run(
             "inspector reads over HTTP", [*ask, "resources/read", "--uri", f"foldmark://session/{SESSION}/status"]
         )

@@ -6,6 +6,7 @@ Started by scripts/conformance.py: `python conformance_fixture.py PORT FOLDER`, 
 from __future__ import annotations
 
 import base64
+import shutil
 import struct
 import sys
 import warnings
@@ -42,11 +43,12 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from core.settings import Settings
-from core.testing import SESSION_ID, Transcript
+from core.testing import SESSION_ID
 from mcp_server.config import Config
 from mcp_server.http import Address, make_app
 from mcp_server.server import make_server
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "session.jsonl"
 Server = MCPServer[Config]
 Ctx = Context[Config, Any]
 Schema = dict[str, Any]
@@ -367,7 +369,8 @@ def main(port: int, folder: Path) -> None:
     """Serve until ended."""
     warnings.simplefilter("ignore")  # what the suite asks for is on its way out, in part
     projects = folder / "claude" / "projects" / "-srv-app"
-    Transcript().prompt("Fix it").use("Read", "text\n" * 500).answer("Fixed.").write(projects / f"{SESSION_ID}.jsonl")
+    projects.mkdir(parents=True)
+    shutil.copy(EXAMPLE, projects / f"{SESSION_ID}.jsonl")
     server = make_server(Config(Settings(claude_dir=folder / "claude"), folder, folder / "state"))
     for add in (
         add_contents,
