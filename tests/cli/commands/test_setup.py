@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cli.commands.setup import command
+from cli.main import foldmark
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def config(scratch_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_change_is_shown_and_made_when_a_person_agrees(config: Path) -> None:
-    result = CliRunner().invoke(command, ["cursor"], input="y\n")
+    result = CliRunner().invoke(foldmark, ["setup", "cursor"], input="y\n")
 
     assert result.exit_code == 0
     assert '+    "foldmark": {' in result.stdout
@@ -36,31 +36,31 @@ def test_the_change_is_shown_and_made_when_a_person_agrees(config: Path) -> None
 
 
 def test_nothing_is_done_when_a_person_does_not(config: Path) -> None:
-    result = CliRunner().invoke(command, ["cursor"], input="n\n")
+    result = CliRunner().invoke(foldmark, ["setup", "cursor"], input="n\n")
 
     assert "nothing was changed" in result.stdout
     assert config.read_text() == '{"mcpServers": {}}'
 
 
 def test_it_is_taken_out_again(config: Path) -> None:
-    CliRunner().invoke(command, ["cursor", "--yes"])
-    result = CliRunner().invoke(command, ["cursor", "--remove", "--yes"])
+    CliRunner().invoke(foldmark, ["setup", "cursor", "--yes"])
+    result = CliRunner().invoke(foldmark, ["setup", "cursor", "--remove", "--yes"])
 
     assert f"taken out of {config}" in result.stdout
     assert "now start Cursor anew: the server is gone then" in result.stdout
     assert config.read_text() == '{"mcpServers": {}}'
-    assert "is not registered" in CliRunner().invoke(command, ["cursor", "--remove"]).stdout
+    assert "is not registered" in CliRunner().invoke(foldmark, ["setup", "cursor", "--remove"]).stdout
 
 
 def test_a_second_time_there_is_nothing_to_do(config: Path) -> None:
-    CliRunner().invoke(command, ["cursor", "--yes"])
+    CliRunner().invoke(foldmark, ["setup", "cursor", "--yes"])
 
-    assert "is registered already" in CliRunner().invoke(command, ["cursor"]).stdout
-    assert json.loads(CliRunner().invoke(command, ["cursor", "--json"]).stdout)["changed"] is False
+    assert "is registered already" in CliRunner().invoke(foldmark, ["setup", "cursor"]).stdout
+    assert json.loads(CliRunner().invoke(foldmark, ["setup", "cursor", "--json"]).stdout)["changed"] is False
 
 
 def test_a_dry_run_writes_nothing(config: Path) -> None:
-    result = CliRunner().invoke(command, ["cursor", "--dry-run", "--json"])
+    result = CliRunner().invoke(foldmark, ["setup", "cursor", "--dry-run", "--json"])
 
     assert json.loads(result.stdout)["changed"] is False
     assert "foldmark" in json.loads(result.stdout)["diff"]
@@ -68,8 +68,8 @@ def test_a_dry_run_writes_nothing(config: Path) -> None:
 
 
 def test_json_does_not_ask(config: Path) -> None:
-    assert CliRunner().invoke(command, ["cursor", "--json"]).exit_code == 2
-    assert json.loads(CliRunner().invoke(command, ["cursor", "--json", "--yes"]).stdout)["changed"] is True
+    assert CliRunner().invoke(foldmark, ["setup", "cursor", "--json"]).exit_code == 2
+    assert json.loads(CliRunner().invoke(foldmark, ["setup", "cursor", "--json", "--yes"]).stdout)["changed"] is True
 
 
 def test_a_hosts_own_program_is_run(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_a_hosts_own_program_is_run(config: Path, tmp_path: Path, monkeypatch: p
     program.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/said\n')
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}")
-    result = CliRunner().invoke(command, ["codex", "--yes"])
+    result = CliRunner().invoke(foldmark, ["setup", "codex", "--yes"])
 
     assert "by Codex's own command" in result.stdout
     assert (tmp_path / "said").read_text().startswith("mcp add foldmark -- ")
@@ -92,30 +92,30 @@ def test_a_program_that_cannot_be_run_does_no_harm(
     program.write_text("#!/nowhere/at/all\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}")
-    CliRunner().invoke(command, ["codex", "--yes"])
+    CliRunner().invoke(foldmark, ["setup", "codex", "--yes"])
 
     assert "[mcp_servers.foldmark]" in (scratch_home / ".codex" / "config.toml").read_text()
 
 
 def test_whoever_cannot_be_asked_is_told_what_to_add(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = CliRunner().invoke(command, ["cursor"], input="")
+    result = CliRunner().invoke(foldmark, ["setup", "cursor"], input="")
 
     assert result.exit_code == 2
     assert "add --yes" in result.stderr
     with monkeypatch.context() as closed:
         closed.setattr("sys.stdin", None)
         with pytest.raises(click.UsageError, match="add --yes"):
-            command.main(["cursor"], standalone_mode=False)
+            foldmark.main(["setup", "cursor"], standalone_mode=False)
     assert config.read_text() == '{"mcpServers": {}}'
 
 
 def test_a_near_name_is_suggested() -> None:
-    assert "Did you mean cursor?" in CliRunner().invoke(command, ["curser"]).stderr
-    assert "Did you mean" not in CliRunner().invoke(command, ["emacs"]).stderr
+    assert "Did you mean cursor?" in CliRunner().invoke(foldmark, ["setup", "curser"]).stderr
+    assert "Did you mean" not in CliRunner().invoke(foldmark, ["setup", "emacs"]).stderr
 
 
 def test_interrupted_at_a_terminal_is_interrupted(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cli.commands.setup._has_terminal", lambda: True)
 
-    assert CliRunner().invoke(command, ["cursor"], input="").exit_code == 1
+    assert CliRunner().invoke(foldmark, ["setup", "cursor"], input="").exit_code == 1
     assert config.read_text() == '{"mcpServers": {}}'
