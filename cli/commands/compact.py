@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -125,6 +125,16 @@ def command(
     )
     work = [_OneFile(file, writer, choices) for file in files]
     outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
+    return _told(work, outcomes, by_timer, as_json)
+
+
+def _told(
+    work: Sequence[_OneFile],
+    outcomes: Iterable[tuple[_OneFile, CompactResult | Exception]],
+    by_timer: bool,
+    as_json: bool,
+) -> int:
+    """Say what came of each session, as it comes; the exit code."""
     failed, done = 0, list[CompactResult]()
     with ui.progress("compacting", len(work)) as step:
         for job, outcome in outcomes:
