@@ -107,10 +107,6 @@ def run(args: Sequence[str]) -> int:
         code = 1
         with suppress(OSError):
             click.echo(f"error: the output is not whole: {error.strerror or error}", err=True)
-    # Point the outputs nowhere, so that the interpreter's own last flush has nothing to complain about.
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.dup2(nowhere, 2)
     return code
 
 

@@ -7,7 +7,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import wraps
@@ -22,12 +23,15 @@ if TYPE_CHECKING:
     from core.model import JSON
     from core.settings import Settings
     from core.transcript.projects import SessionFile
+    from core.transcript.reader import Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 STDIN = "-"
 MOST = 1_000_000_000
 """Of what is counted: more of it than there is anywhere, and a number that everything takes."""
+_LOADING_BYTES = 120_000_000
+"""As much of a transcript is read while the program loads settings, results and all else, some 0.2 s (measured)."""
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
 _SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -140,6 +144,22 @@ def find(
     if name == STDIN:
         return replace(locate(_spooled(ctx, writes_beside), claude_dir, Path.cwd()), piped=True, pick=pick)
     return replace(locate(name, claude_dir, Path.cwd()), pick=pick)
+
+
+@contextmanager
+def read_ahead(name: str) -> Iterator[Reading | None]:
+    """Have SESSION, if it is a long file, read by a second process while the rest of the program loads."""
+    from core.errors import InputError
+    from core.transcript.reader import Reading
+
+    try:
+        reading = Reading(Path.cwd() / name)
+    except (InputError, ValueError):  # no file: an id, a title, "-"
+        yield None
+        return
+    with closing(reading):
+        reading.begin(head_start_bytes=_LOADING_BYTES)
+        yield reading
 
 
 def find_all(

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import options, resources, ui
-from core.context.tokens.window import Measuring
 from core.report.words import KINDS, STATES
-from core.service.context import ContextReport, LargePart, context_report
-from core.service.session import Session, opened
 
 if TYPE_CHECKING:
-    from core.service.context import Outlook
+    from core.service.context import ContextReport, LargePart, Outlook
+    from core.service.session import Session
     from core.settings import Settings
+    from core.transcript.reader import Reading
 
 
 @click.command()
@@ -37,13 +36,8 @@ def command(
     as_json: bool,
 ) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
-    settings = options.settings(window_tokens=window_tokens)
-    file = options.find(ctx, session, settings.claude_dir, pick)
-    endpoint = resources.access(settings).endpoint() if count else None
-    with opened(file, measuring=Measuring.of(settings)) as found:
-        report = context_report(found, endpoint)
-        if stages:
-            report = report.model_copy(update={"stages": _looked(found, settings)})
+    with options.read_ahead(session) as begun:
+        report = _report(ctx, session, pick, window_tokens, stages, count, begun)
     if as_json:
         ui.emit(report)
         return
@@ -56,7 +50,29 @@ def command(
         ui.print_table(("STAGE", "TOKENS", ""), rows, {"TOKENS"})
 
 
+def _report(
+    ctx: click.Context,
+    session: str,
+    pick: str,
+    window_tokens: int | None,
+    stages: bool,
+    count: bool,
+    begun: Reading | None,
+) -> ContextReport:
+    from core.context.tokens.window import Measuring
+    from core.service.context import context_report
+    from core.service.session import opened
+
+    settings = options.settings(window_tokens=window_tokens)
+    file = options.find(ctx, session, settings.claude_dir, pick)
+    endpoint = resources.access(settings).endpoint() if count else None
+    with opened(file, measuring=Measuring.of(settings), begun=begun) as found:
+        report = context_report(found, endpoint)
+        return report.model_copy(update={"stages": _looked(found, settings)}) if stages else report
+
+
 def _looked(session: Session, settings: Settings) -> list[Outlook]:
+    from core.context.tokens.window import Measuring
     from core.service.from_settings import choices_of
     from core.service.operation import Target
     from core.service.outlook import outlook

@@ -31,25 +31,25 @@ from core.transcript.outline import outline_blocks
 from core.transcript.reader import Log
 
 
-class Part(msgspec.Struct, frozen=True, gc=False):
+class Part(LedgerItem, frozen=True, gc=False):
     """One row, or one message of a foreign format, as far as its size goes."""
 
-    uuid: str
-    kind: str
-    item: LedgerItem
+    uuid: str = ""
+    kind: str = ""
 
 
 def parts_of_chain(log: Log, chain: Chain, dialect: Dialect) -> list[Part]:
     """The parts of a transcript's active view; only attachments and commands are decoded."""
-    parts = []
-    for entry in chain.entries:
-        if entry.api_error:
+    parts: list[Part] = []
+    boundary_at = chain.boundary.offset if chain.boundary else 0
+    for e in chain.entries:
+        if e.api_error:
             continue
-        if entry.type in ("user", "assistant"):
-            parts.append(Part(entry.uuid, _kind(entry), _item(entry, chain)))
+        if e.type in ("user", "assistant"):
+            stale = e.offset < boundary_at
+            parts.append(Part(e.outlines, e.usage, e.response_id, e.model, stale, e.projected, e.uuid, _kind(e)))
         else:
-            shown = messages_of(log, replace(chain, entries=(entry,)), dialect)
-            parts += [Part(entry.uuid, m.kind, item) for m, item in zip(shown, items_of(shown), strict=True)]
+            parts += parts_of_messages(messages_of(log, replace(chain, entries=(e,)), dialect))
     return parts
 
 
@@ -58,8 +58,8 @@ def parts_of_messages(
 ) -> list[Part]:
     """The parts of decoded messages; `stale` and `projected` are the ids of those whose usage is (see `LedgerItem`)."""
     return [
-        Part(m.uuid, m.kind, msgspec.structs.replace(item, stale=m.uuid in stale, projected=m.uuid in projected))
-        for m, item in zip(messages, items_of(messages), strict=True)
+        Part(i.outlines, i.usage, i.response_id, i.model, m.uuid in stale, m.uuid in projected, m.uuid, m.kind)
+        for m, i in zip(messages, items_of(messages), strict=True)
     ]
 
 
@@ -73,7 +73,7 @@ def parts_of_conversation(conversation: Conversation) -> list[Part]:
 
 def count_messages(parts: Sequence[Part]) -> int:
     """How many messages the parts are: the rows of one response are one."""
-    ids = [p.item.response_id for p in parts]
+    ids = [part.response_id for part in parts]
     return ids.count("") + len({*ids} - {""})
 
 
@@ -83,9 +83,9 @@ def tokens_by_kind(
     """Tokens by what they are, most first; `tokens` of a response by its blocks, as `estimator` weighs them."""
     total = Counter({"system": overhead_tokens})
     for part, count in zip(parts, tokens, strict=True):
-        outlines = part.item.outlines
-        if part.kind != "response" or not outlines:
-            total[part.kind] += count
+        outlines = part.outlines if part.kind == "response" else ()
+        if len(outlines) < 2:  # most: a client writes each block of a response as a row of its own
+            total[outlines[0].kind if outlines else part.kind] += count
             continue
         shares = shared([estimator.tokens([outline]) for outline in outlines], count)
         for outline, share in zip(outlines, shares, strict=True):
@@ -134,7 +134,7 @@ def measured_conversation(
 
 def measured(parts: Sequence[Part], model: Model, overhead: int = DEFAULT_OVERHEAD_TOKENS) -> ContextSize:
     """The size of the context, and of each part; `overhead` (tokens) counts where there is no usage at all."""
-    return measure([p.item for p in parts], model, overhead)
+    return measure(parts, model, overhead)
 
 
 def _kind(entry: Entry) -> str:
@@ -143,8 +143,3 @@ def _kind(entry: Entry) -> str:
     if entry.summary:
         return "summary"
     return "results" if entry.tools else "meta" if entry.meta else "prompt"
-
-
-def _item(entry: Entry, chain: Chain) -> LedgerItem:
-    stale = chain.boundary is not None and entry.offset < chain.boundary.offset
-    return LedgerItem(entry.outlines, entry.usage, entry.response_id, entry.model, stale, entry.projected)

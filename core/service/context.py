@@ -160,7 +160,7 @@ def _window(session: Session, size: ContextSize) -> Window:
 
 
 def _tool_names(parts: Sequence[Part]) -> dict[str, str]:
-    calls = (o for p in parts if p.kind == "response" for o in p.item.outlines if o.tool_name)
+    calls = (o for p in parts if p.kind == "response" for o in p.outlines if o.tool_name)
     return {o.tool_id: o.tool_name for o in calls}
 
 
@@ -168,7 +168,7 @@ def _by_tool(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) ->
     total: Counter[str] = Counter()
     for part, tokens in zip(parts, size.item_tokens, strict=True):
         if part.kind == "results":
-            ids = [o.tool_id for o in part.item.outlines if o.tool_id]
+            ids = [o.tool_id for o in part.outlines if o.tool_id]
             for tool_id in ids:
                 total[names.get(tool_id, "?")] += tokens // len(ids)
     return _descending(total)
@@ -180,7 +180,7 @@ def _largest(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) ->
 
 
 def _large(part: Part, tokens: int, total: int, names: dict[str, str]) -> LargePart:
-    calls = [o.tool_id for o in part.item.outlines if o.tool_id]
+    calls = [o.tool_id for o in part.outlines if o.tool_id]
     tool = names.get(calls[0], "") if calls else ""
     return LargePart(
         id=calls[0] if calls and part.kind == "results" else part.uuid,

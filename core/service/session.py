@@ -35,6 +35,7 @@ from core.transcript.formats.conversation import Conversation
 from core.transcript.formats.summarised import split_summary
 from core.transcript.listing import describe
 from core.transcript.projects import SessionFile
+from core.transcript.reader import Reading
 
 CLAUDE_CODE = "claude-code"
 
@@ -157,8 +158,11 @@ def opened(
     whole: bool = False,
     inside: Sequence[Path] | None = None,
     measuring: Measuring = AS_FOUND,
+    begun: Reading | None = None,
 ) -> Iterator[Session]:
     """Opens a transcript; `whole` reads it from its first byte, `inside` are the only folders its records lead into.
+
+    A reading of it that was `begun` is gone on with.
 
     Raises `InputError` for a file that cannot be opened, `UnknownFormat`, `WrongFormat`, `Damaged`, and
     `SessionNotFound` where `file.pick` names none of its conversations.
@@ -168,7 +172,7 @@ def opened(
         yield Session(file, kind, dialect, conversation=read(file.path, file.pick), measuring=measuring)
         return
     expect_one(file.path, file.pick)
-    transcript = load(file.path, whole)
+    transcript = load(file.path, whole, begun)
     with transcript.log:
         yield Session(file, kind, dialect, claude=transcript, inside=inside, measuring=measuring)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.findings import Finding
 from core.transcript.links import Tree, tree_of
-from core.transcript.reader import Log, aopen_log, open_log
+from core.transcript.reader import Log, Reading, aopen_log, open_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,13 @@ class Transcript(NamedTuple):
     chain: Chain
 
 
-def load(path: Path, whole: bool = False) -> Transcript:
+def load(path: Path, whole: bool = False, begun: Reading | None = None) -> Transcript:
     """A transcript and its active chain; no more is read than that takes, or all of it when `whole`.
 
-    The chain is the same either way.  The log has to be closed.  Raises `InputError` when the file cannot be read.
+    The chain is the same either way.  A reading that was `begun` is gone on with, if it is of this file.  The log has
+    to be closed.  Raises `InputError` when the file cannot be read.
     """
-    log = open_log(path, whole)
+    log = begun.finish() if begun and not whole and begun.is_of(path) else open_log(path, whole)
     chain = active_chain(log)
     if chain.complete:
         return Transcript(log, chain)
@@ -79,7 +80,7 @@ def active_chain(log: Log) -> Chain:
     path = _path(tree, leaf)
     order = _with_siblings(tree.rows, path)
     rows = [tree.rows[i] for i in order]
-    cut = max((k for k, row in enumerate(rows) if row.subtype and row.is_boundary), default=-1)
+    cut = next((k for k in reversed(range(len(rows))) if rows[k].subtype and rows[k].is_boundary), -1)
     return Chain(
         tuple(rows[cut + 1 :]), rows[cut] if cut >= 0 else None, tree.rows[leaf], tree.complete, tuple(tree.findings)
     )
@@ -149,22 +150,18 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
 
     Each stands behind the last row of its response on the path, in file order.
     """
-    last: dict[str, int] = {}
+    on_path = set(path)
+    others = [i for i in range(len(rows)) if i not in on_path]
+    if not any(rows[i].type in ("assistant", "user") for i in others):
+        return path
+    spoken = [i for i in path if rows[i].type == "assistant"]
+    last = {rows[i].response_id: i for i in spoken}
     """The last row on the path of each response."""
-    home: dict[str, int] = {}
+    home = {tool: i for i in spoken for tool in rows[i].tools}
     """A row of the response that each call belongs to."""
-    answered: set[str] = set()
-    for i in path:
-        row = rows[i]
-        if row.type == "assistant":
-            last[row.response_id] = i
-            for tool in row.tools:
-                home[tool] = i
-        elif row.tools:
-            answered.update(row.tools)
+    answered = {tool for i in path if rows[i].type == "user" for tool in rows[i].tools}
     last.pop("", None)
     extra: dict[int, list[int]] = {}
-    others = sorted(set(range(len(rows))).difference(path))
     for i in others:
         row = rows[i]
         if row.type == "assistant" and row.response_id in last:

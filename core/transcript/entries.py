@@ -60,7 +60,7 @@ class _RowHead(msgspec.Struct, gc=False):
     foldmark: Raw = Raw()
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """The header of one row, and where its bytes are (`offset`, `size` in bytes, without the line end)."""
 
     offset: int

@@ -6,15 +6,20 @@ it is safe (a process with one thread, a system that can fork), and never needed
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 from core.transcript.scanner import Scan
 
+_SIZE_BYTES = 8
+"""Of a message: how long the next scan is; 0 is the end of all."""
+
+_encode = msgspec.msgpack.encode
 _decode = msgspec.msgpack.Decoder(Scan).decode
 
 
@@ -24,37 +29,57 @@ def can_fork() -> bool:
 
 
 class Front:
-    """A scan that goes on in a process of its own; `close` ends it, finished or not."""
+    """Scans that a process of its own makes; `close` ends it, finished or not.
 
-    def __init__(self, scanned: Callable[[], Scan]) -> None:
-        self._pipe, out = os.pipe()
-        self._pid = os.fork()
-        if not self._pid:  # pragma: no cover - the second process
-            os.close(self._pipe)  # else it would wait for ever for a reader that is gone
-            _work(scanned, out)
-        os.close(out)
+    They lie in memory that both processes see, of at most `room_bytes`, so that neither waits for the other; a pipe
+    says how long each is.  Raises `OSError` where the system has no process or no memory left.
+    """
 
-    def result(self) -> Scan | None:
-        """What was found, as soon as it is; None if the process failed."""
-        pieces = []
-        while piece := os.read(self._pipe, 1 << 20):
-            pieces.append(piece)
+    def __init__(self, scans: Callable[[], Iterator[Scan]], room_bytes: int) -> None:
+        self._memory = mmap.mmap(-1, room_bytes)
+        self._sizes, out = os.pipe()
         try:
-            return _decode(b"".join(pieces))
-        except msgspec.DecodeError:
-            return None
+            self._pid = os.fork()
+        except OSError:
+            os.close(self._sizes)
+            raise
+        else:
+            if not self._pid:  # pragma: no cover - the second process
+                os.close(self._sizes)  # else it would wait for ever for a reader that is gone
+                _work(scans, self._memory, out)
+        finally:
+            os.close(out)
+
+    def scans(self) -> list[Scan] | None:
+        """All that it makes, each taken over as soon as it is there; None if it failed."""
+        found: list[Scan] = []
+        at = 0
+        with memoryview(self._memory) as memory:
+            while message := os.read(self._sizes, _SIZE_BYTES):
+                size = int.from_bytes(message)
+                if not size:
+                    return found
+                found.append(_decode(memory[at : at + size]))
+                at += size
+        return None
 
     def close(self) -> None:
         """Ends the process."""
-        os.close(self._pipe)
+        os.close(self._sizes)
         os.kill(self._pid, signal.SIGKILL)
         os.waitpid(self._pid, 0)
+        self._memory.close()
 
 
-def _work(scanned: Callable[[], Scan], out: int) -> None:  # pragma: no cover - runs in the second process
-    """Writes a scan to the pipe and leaves, past all that the first process would do at its end."""
+def _work(
+    scans: Callable[[], Iterator[Scan]], memory: mmap.mmap, out: int
+) -> None:  # pragma: no cover - runs in the second process
+    """Hands over each scan and leaves, past all that the first process would do at its end."""
     try:
-        with open(out, "wb") as pipe:
-            pipe.write(msgspec.msgpack.encode(scanned()))
+        for scan in scans():
+            encoded = _encode(scan)
+            memory.write(encoded)  # raises where there is no room: then it failed
+            os.write(out, len(encoded).to_bytes(_SIZE_BYTES))
+        os.write(out, bytes(_SIZE_BYTES))
     finally:
         os._exit(0)

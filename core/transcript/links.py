@@ -39,31 +39,40 @@ class Tree:
         return range(0 if self.kept else max(self.boundary, 0), len(self.rows))
 
 
-def main_rows(entries: Iterable[Entry]) -> list[Entry]:
-    """Rows with a uuid, the last of each, without sidechains (unless there is nothing else: a subagent's own file)."""
+def main_rows(entries: Iterable[Entry]) -> tuple[list[Entry], dict[str, int]]:
+    """Rows with a uuid, the last of each, without sidechains (unless there is nothing else: a subagent's own file).
+
+    And the place of each among them, by its uuid.
+    """
     linked = [e for e in entries if e.uuid]
     main = [e for e in linked if not e.sidechain]
     if len(main) < len(linked) and any(e.on_chain for e in main):
         linked = main
-    last = {e.uuid: i for i, e in enumerate(linked)}
-    if len(last) == len(linked):
-        return linked
-    return [e for i, e in enumerate(linked) if last[e.uuid] == i]
+    places = _places(linked)
+    if len(places) < len(linked):
+        linked = [e for i, e in enumerate(linked) if places[e.uuid] == i]
+        places = _places(linked)
+    return linked, places
+
+
+def _places(rows: Sequence[Entry]) -> dict[str, int]:
+    return {row.uuid: i for i, row in enumerate(rows)}
 
 
 def tree_of(log: Log) -> Tree:
     """The tree of the main conversation, or of a subagent's in its own file."""
-    rows = main_rows(log.entries)
+    rows, places = main_rows(log.entries)
     bodies = {i: log.body(row) for i, row in enumerate(rows) if row.subtype and row.is_boundary}
     if not bodies:
-        return _linked(Tree(rows, {}, []), log, frozenset())
+        return _linked(Tree(rows, places, []), log, frozenset())
     boundary = max(bodies)
-    tree = Tree(rows, {row.uuid: i for i, row in enumerate(rows)}, [], boundary)
+    tree = Tree(rows, places, [], boundary)
     kept = _kept(tree, log, bodies[boundary])
     dropped: frozenset[str] = frozenset()
     if log.large or any(map(kept_uuids, bodies.values())):
         front = sorted(i for i in kept if i < boundary)
         tree.rows = [rows[i] for i in front] + rows[boundary:]
+        tree.places = _places(tree.rows)
         tree.boundary = len(front)
         if kept:
             names = {rows[i].uuid for i in kept}
@@ -75,7 +84,7 @@ def tree_of(log: Log) -> Tree:
 
 def _linked(tree: Tree, log: Log, dropped: frozenset[str], kept: Sequence[str] = ()) -> Tree:
     """Fills in the parents; a row whose parent was dropped hangs off the last kept one."""
-    tree.places = places = {row.uuid: i for i, row in enumerate(tree.rows)}
+    places = tree.places
     tree.kept = [places[uuid] for uuid in kept]
     tree.parent = [places.get(row.parent) for row in tree.rows]
     kept_places = frozenset(tree.kept)

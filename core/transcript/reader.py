@@ -8,9 +8,10 @@ files of more than 5 MiB, but for rows that the boundary names as kept).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,9 +28,10 @@ BATCH_BYTES = 1 << 20
 """What is read and parsed at a time."""
 HALVES_BYTES = 64 << 20
 """From this size on a second process is worth its start, some 10 ms."""
-FRONT_SHARE = 0.45
-"""What the second process reads of a file: what it found has to be sent and taken over, which costs as much as a
-tenth of the file."""
+FRONT_SHARE = 0.48
+"""What the second process reads of a file: what it found has to be taken over, which costs as much as a tenth of it."""
+MOST_SHARE = 0.9
+"""As much of a file is read by the second process at most."""
 _LONGEST_BYTES = 64 << 20
 """A batch is doubled while no record begins in it, up to this size; then any line will do."""
 
@@ -94,16 +96,89 @@ class Log:
         self.close()
 
 
+class Reading:
+    """A transcript that is being read: all of it, or the rows that the next request can be made of.
+
+    Raises `InputError` when the file cannot be read.  What is not finished has to be closed.
+    """
+
+    def __init__(self, path: Path, whole: bool = False) -> None:
+        self._log = _open(path)
+        self._backwards = _Backwards(self._log.size, whole or not self._log.large)
+        self._front: Front | None = None
+
+    def is_of(self, path: Path) -> bool:
+        """Whether it is this file that is read."""
+        with suppress(OSError, ValueError):
+            return os.path.samestat(os.fstat(self._log.file.fileno()), path.stat())
+        return False
+
+    def begin(self, head_start_bytes: int = 0) -> None:
+        """Has a second process read the front of a long file, as soon as it is sure that this is needed.
+
+        `head_start_bytes` is how much that one can read before this process goes on with `finish`.
+        """
+        backwards, size = self._backwards, self._log.size
+        if size <= HALVES_BYTES or not can_fork():
+            return
+        with _failing(self._log):
+            while not backwards.is_long and self._read_on():
+                pass
+            if not backwards.is_long:
+                return
+            at = min(FRONT_SHARE * size + head_start_bytes / 2, MOST_SHARE * size)
+            middle = _record_near(self._fd, int(at))
+            if middle:
+                with suppress(OSError):  # no process to be had: then without
+                    self._front = Front(partial(_scans_to, self._fd, middle), room_bytes=middle)
+                    backwards.floor = middle
+
+    def finish(self) -> Log:
+        """Reads the rest, and is closed."""
+        with _failing(self._log):
+            try:
+                while self._read_on():
+                    pass
+                if self._front:
+                    self._backwards.floor = 0
+                    if self._backwards.wanted() and (found := self._front.scans()) is not None:
+                        self._backwards.take_front(found)
+                    while self._read_on():
+                        pass
+            finally:
+                self._end_front()
+        return self._backwards.into(self._log)
+
+    def close(self) -> None:
+        """Nothing more is read."""
+        self._end_front()
+        self._log.close()
+
+    @property
+    def _fd(self) -> int:
+        return self._log.file.fileno()
+
+    def _read_on(self) -> bool:
+        """Reads the next batch, if one is wanted."""
+        batch = self._backwards.wanted()
+        if batch:
+            self._backwards.take(os.pread(self._fd, batch[1] - batch[0], batch[0]))
+        return bool(batch)
+
+    def _end_front(self) -> None:
+        if self._front:
+            self._front.close()
+            self._front = None
+
+
 def open_log(path: Path, whole: bool = False) -> Log:
     """Opens a transcript and reads its entries: all of them, or those that the next request can be made of.
 
     Raises `InputError` when the file cannot be read.
     """
-    log = _open(path)
-    backwards = _Backwards(log.size, whole or not log.large)
-    with _failing(log):
-        _read(log.file.fileno(), backwards)
-    return backwards.into(log)
+    reading = Reading(path, whole)
+    reading.begin()
+    return reading.finish()
 
 
 async def aopen_log(path: Path, whole: bool = False) -> Log:
@@ -122,34 +197,12 @@ async def aopen_log(path: Path, whole: bool = False) -> Log:
     return backwards.into(log)
 
 
-def _read(fd: int, backwards: _Backwards) -> None:
-    """Reads what is wanted; of a file that turns out to be read whole, the front in a second process."""
-    while batch := backwards.wanted():
-        if backwards.is_long and can_fork() and (middle := _record_near(fd, int(FRONT_SHARE * batch[1]))):
-            _read_halves(fd, backwards, middle)
-        else:
-            backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
-
-
-def _read_halves(fd: int, backwards: _Backwards, middle: int) -> None:
-    front = Front(lambda: _scan_to(fd, middle))
-    try:
-        backwards.floor = middle
-        while batch := backwards.wanted():
-            backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
-        backwards.floor = 0
-        if backwards.wanted() and (found := front.result()):
-            backwards.take_front(found)
-    finally:
-        front.close()
-
-
-def _scan_to(fd: int, end: int) -> Scan:
-    """A scan of the file up to the begin of a record."""
+def _scans_to(fd: int, end: int) -> Iterator[Scan]:
+    """The scans of the file up to the begin of a record, from there backwards."""
     backwards = _Backwards(end, whole=True, ends_file=False)
     while batch := backwards.wanted():
         backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
-    return backwards.scan()
+        yield from backwards.drained()
 
 
 def _record_near(fd: int, at: int) -> int:
@@ -239,11 +292,16 @@ class _Backwards:
                     self._missing.difference_update(e.uuid for e in scanned.entries)
         self._missing.difference_update(e.uuid for e in found.entries)
 
-    def take_front(self, found: Scan) -> None:
-        """All that was still wanted."""
-        self._scans.append(found)
+    def take_front(self, found: Iterable[Scan]) -> None:
+        """All that was still wanted, from the end backwards."""
+        self._scans += found
         self._end = 0
         self._boundary = None
+
+    def drained(self) -> list[Scan]:
+        """What was read since the last call; it is not kept."""
+        scans, self._scans = self._scans, []
+        return scans
 
     def scan(self) -> Scan:
         """What was read, in file order."""

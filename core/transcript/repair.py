@@ -42,8 +42,8 @@ def repairs_of(log: Log) -> Repairs:
     """What a repair changes in the rows of a transcript that was read whole."""
     repairs = Repairs()
     _drop_duplicates(log.entries, repairs)
-    rows = main_rows(log.entries)
-    parents = _reparented(log, rows, repairs)
+    rows, places = main_rows(log.entries)
+    parents = _reparented(log, rows, [places.get(row.parent) for row in rows], repairs)
     for at in _cycle_ends(parents):
         repairs.parents[rows[at].offset] = None
     _date(log.entries, repairs)
@@ -85,10 +85,8 @@ def _drop_duplicates(entries: Sequence[Entry], repairs: Repairs) -> None:
         later[key] = entry
 
 
-def _reparented(log: Log, rows: Sequence[Entry], repairs: Repairs) -> list[int | None]:
-    """The places of the parents, after rows without one were hung off the row before them."""
-    places = {row.uuid: i for i, row in enumerate(rows)}
-    parents = [places.get(row.parent) for row in rows]
+def _reparented(log: Log, rows: Sequence[Entry], parents: list[int | None], repairs: Repairs) -> list[int | None]:
+    """The places of the parents, with rows without one hung off the row before them."""
     for i, row in enumerate(rows):
         if i == 0 or parents[i] is not None or not row.parent or row.is_boundary:
             continue

@@ -39,6 +39,8 @@ class Thrash:
 
 def thrash(log: Log, chain: Chain) -> Thrash | None:
     """The thrash that a session is in; None where it is in none, or where too little of the file was read to tell."""
+    if chain.boundary is None:
+        return None
     gaps, since = _gaps(log, chain)
     soon = 0
     for gap in reversed(gaps):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,13 +14,15 @@ from hypothesis import HealthCheck, given, settings
 
 from core.errors import Changed
 from core.transcript import reader
+from core.transcript.entries import Entry
 from core.transcript.halves import Front, can_fork
-from core.transcript.reader import open_log
+from core.transcript.reader import Reading, open_log
 from core.transcript.scanner import Scan
 from tests.strategies import Transcript, damaged, transcripts
 
 
-def broken() -> Scan:
+def broken() -> Iterator[Scan]:
+    yield Scan()
     raise Changed("gone")
 
 
@@ -78,7 +82,9 @@ def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.C
     transcript = conversation()
     path.write_bytes(transcript.data())
 
-    with patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True, _scan_to=lambda *_: broken()):
+    with patch.multiple(
+        reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True, _scans_to=lambda *_: broken()
+    ):
         log = open_log(path, whole=True)
     with log:
         assert [log.raw(e) + b"\n" for e in log.entries] == transcript.lines()
@@ -107,13 +113,13 @@ def test_a_process_with_threads_is_not_forked() -> None:
         assert not can_fork()
 
 
-def endless() -> Scan:
+def endless() -> Iterator[Scan]:
+    yield Scan()
     threading.Event().wait()
-    return Scan()
 
 
 def test_a_front_that_nobody_waits_for_is_ended() -> None:
-    front = Front(endless)
+    front = Front(endless, 100)
 
     front.close()
 
@@ -121,13 +127,82 @@ def test_a_front_that_nobody_waits_for_is_ended() -> None:
         os.kill(front._pid, 0)
 
 
-def test_the_scan_of_a_part_is_that_of_a_file_that_ends_there(path: Path) -> None:
+def test_the_scans_of_a_part_are_those_of_a_file_that_ends_there(path: Path) -> None:
     transcript = conversation()
     path.write_bytes(transcript.data())
     end = len(b"".join(transcript.lines()[:20]))
 
     with path.open("rb") as file, patch.object(reader, "BATCH_BYTES", 200):
-        found = reader._scan_to(file.fileno(), end)
+        found = list(reader._scans_to(file.fileno(), end))
 
-    assert [e.uuid for e in found.entries] == transcript.uuids()[:20]
-    assert found.findings == []
+    assert len(found) > 1
+    assert [e.uuid for scan in reversed(found) for e in scan.entries] == transcript.uuids()[:20]
+    assert not any(scan.findings for scan in found)
+
+
+def test_without_room_for_what_it_found_the_front_is_done_without(
+    path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    front = Front(lambda: iter([Scan(), Scan([Entry(0, 1, "user", uuid="x" * 10_000)])]), 100)
+
+    assert front.scans() is None
+
+    front.close()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("refused", ["os.fork", "mmap.mmap"])
+def test_without_a_second_process_one_reads_all(path: Path, refused: str) -> None:
+    path.write_bytes(conversation().data())
+    descriptors = len(os.listdir("/dev/fd"))
+
+    with (
+        patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True),
+        patch(refused, side_effect=OSError("none left")),
+        open_log(path, whole=True) as log,
+    ):
+        assert len(log.entries) == 80
+    assert len(os.listdir("/dev/fd")) == descriptors
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_reading_goes_on_with_what_was_begun(path: Path, whole: bool) -> None:
+    path.write_bytes(conversation().data())
+    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True):
+        alone = open_log(path, whole)
+        reading = Reading(path, whole)
+        reading.begin(head_start_bytes=1_000)
+        with path.open("ab") as file:
+            file.write(b"{}\n" * 100)
+        log = reading.finish()
+    with alone, log:
+        assert log.entries == alone.entries
+        assert log.size == alone.size
+
+
+def test_a_reading_knows_its_file(path: Path, tmp_path: Path) -> None:
+    path.write_bytes(b"{}\n")
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(b"{}\n")
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(path)
+
+    with closing(Reading(path)) as reading:
+        assert reading.is_of(path)
+        assert reading.is_of(link)
+        assert not reading.is_of(other)
+        assert not reading.is_of(tmp_path / "gone")
+
+
+def test_a_reading_that_nobody_finishes_leaves_no_process(path: Path) -> None:
+    path.write_bytes(conversation().data())
+    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True):
+        reading = Reading(path)
+        reading.begin()
+    front = reading._front
+    assert front
+
+    reading.close()
+
+    with pytest.raises(ProcessLookupError):
+        os.kill(front._pid, 0)

@@ -140,11 +140,11 @@ def _anchored(
     overhead = max(0, earliest.prompt - round(sum(estimates[: earliest.at])))
     tokens = shared(before, min(round(sum(before)), first.prompt - overhead))
     for a, b in pairwise(anchors):
-        weights, _ = _weighed(items, estimates, a, b.at)
+        weights, _ = _weighed(items[a.at : b.at], estimates[a.at : b.at], a.output)
         expected = sum(weights)
         exact = b.prompt - a.prompt
         tokens += shared(weights, exact if exact <= most_plausible(expected) else round(expected))
-    weights, response = _weighed(items, estimates, last, len(items))
+    weights, response = _weighed(items[last.at :], estimates[last.at :], last.output)
     tail_tokens = round(sum(weights) - response)
     since = round(response) + tail_tokens
     tokens += shared(weights, since)
@@ -157,23 +157,19 @@ def _anchored(
     return ContextSize(total, "usage", tail_tokens, margin, overhead, tuple(tokens), estimator.calibration)
 
 
-def _weighed(
-    items: Sequence[LedgerItem], estimates: Sequence[float], anchor: _Anchor, end: int
-) -> tuple[list[float], float]:
-    """The estimates from an anchor on, its own rows scaled to the reported output; and that output."""
-    response_id = items[anchor.at].response_id
-    weights = list(estimates[anchor.at : end])
-    rows = [0]
-    if response_id:
-        rows += [i for i in range(1, len(weights)) if items[anchor.at + i].response_id == response_id]
-    estimate = sum([weights[i] for i in rows])
-    if anchor.output < STUB_SHARE * estimate:
-        return weights, estimate
+def _weighed(items: Sequence[LedgerItem], estimates: list[float], output_tokens: int) -> tuple[list[float], float]:
+    """The estimates of a step, those of its response (the first item) scaled to the output reported; and that."""
+    response_id = items[0].response_id
+    rows = [i for i, item in enumerate(items) if item.response_id == response_id] if response_id else [0]
+    estimate = sum([estimates[i] for i in rows])
+    if output_tokens < STUB_SHARE * estimate:
+        return estimates, estimate
+    weights = list(estimates)
     for i in rows:
-        weights[i] *= anchor.output / estimate if estimate else 0
+        weights[i] *= output_tokens / estimate if estimate else 0
     if not estimate:
-        weights[0] = anchor.output
-    return weights, float(anchor.output)
+        weights[0] = output_tokens
+    return weights, float(output_tokens)
 
 
 def _anchors(items: Sequence[LedgerItem]) -> list[_Anchor]:
