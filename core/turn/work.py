@@ -108,7 +108,9 @@ class Work:
     @property
     def levels(self) -> Levels:
         """The sizes at which something happens."""
-        return levels(self.settings.model, self.settings.window_tokens)
+        settings = self.settings
+        auto_compact = settings.compaction and settings.automatic and not settings.reactive_only
+        return levels(settings.model, settings.window_tokens, auto_compact)
 
     @property
     def max_tokens(self) -> int:
