@@ -12,8 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, PrivateAttr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from core import defaults
 from core.errors import SettingsError
@@ -24,14 +23,14 @@ Tokens = Annotated[int, Field(ge=0)]
 Chars = Annotated[int, Field(ge=1)]
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """All settings, checked and unchangeable; `origin(key)` says where a value was set.
 
     Units are in the names.  The sizes of the tail, the restored files and the tool results are those that the
     real client works with, so that what Foldmark writes behaves like what the client wrote itself.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     claude_dir: Path
     """The client's folder, with `projects/` in it."""
@@ -85,18 +84,6 @@ class Settings(BaseSettings):
 
     _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take values from `load` only: it knows the layers and keeps their origins."""
-        return (init_settings,)
-
     def origin(self, key: str) -> str:
         """Say where `key` was set: "command line", a variable's name, a file's path, or "default"."""
         return self._origins.get(key, DEFAULT)
@@ -117,7 +104,7 @@ def load(
     keys = Settings.model_fields
     values = merged(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides)
     try:
-        settings = Settings(**{k: _with_paths(k, v, home) for k, v in values.items()})  # type: ignore[arg-type]
+        settings = Settings.model_validate({k: _with_paths(k, v, home) for k, v in values.items()})
     except ValidationError as error:
         raise _explained(error, values) from None
     settings._origins = {k: v.origin for k, v in values.items()}  # noqa: SLF001 (the same module)

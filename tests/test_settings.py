@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -197,6 +198,30 @@ def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> No
         folders.load()
 
     assert caught.value.hint.startswith("known: claude_dir, ")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("_cli_parse_args", ["--pre_compact", '["touch ran"]', "--claude_dir", "/etc"]),
+        ("_env_file", "x"),
+        ("_secrets_dir", "/etc"),
+        ("_origins", "x"),
+        ("__pydantic_self__", 1),
+        ("__init__", 1),
+        ("model_config", "x"),
+        ("self", 1),
+        ("", 1),
+    ],
+)
+def test_no_key_of_a_file_is_anything_but_a_setting(folders: Folders, key: str, value: JSON) -> None:
+    file = folders.project / "foldmark.toml"
+    file.write_text(f"{json.dumps(key)} = {json.dumps(value)}", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    assert str(caught.value) == f"{file}: there is no setting {key!r}"
 
 
 def test_an_unknown_variable_is_left_alone(folders: Folders) -> None:
