@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import cast
 
 from core.compaction.full import Context, Options, Plan, plan, text_message
 from core.compaction.hooks import NO_HOOKS, About, Hooks
@@ -97,7 +96,7 @@ class Work:
     memo: Memo = field(default_factory=Memo)
     remarks: list[str] = field(default_factory=list)
     """What a person should know of compactions: another summariser took over, a hook failed."""
-    _sized: list[object] = field(default_factory=list, init=False, repr=False)
+    _sized: list[tuple[TurnState, ContextSize]] = field(default_factory=list, init=False, repr=False)
     """The newest state that was measured, and its size."""
 
     @property
@@ -130,9 +129,9 @@ class Work:
     def size(self) -> ContextSize:
         """The size of the next request."""
         state = self.state
-        if not self._sized or self._sized[0] is not state:
-            self._sized[:] = [state, self._ruler.size(state)]
-        return cast(ContextSize, self._sized[1])
+        if not self._sized or self._sized[0][0] is not state:
+            self._sized[:] = [(state, self._ruler.size(state))]
+        return self._sized[0][1]
 
     def scene(self) -> Scene:
         """What stages look at."""
@@ -191,7 +190,8 @@ class Work:
         again_tokens = sum(n for m, n in zip(messages, size.item_tokens, strict=True) if m.uuid in unanswered)
         planned = replace(planned, tokens_after=planned.tokens_after + again_tokens)
         if trigger == "auto" and not is_worth_it(planned.tokens_before, planned.tokens_after, self.levels):
-            raise NoGain(planned.tokens_before, planned.tokens_after)
+            saved_tokens = max(0, planned.tokens_before - planned.tokens_after)
+            raise NothingToCompact(f"only {saved_tokens} of {planned.tokens_before} tokens would be saved")
         self.archive(page, planned.gone)
         event = _event("memory" if by_notes else "full", trigger, planned, unanswered)
         self.bound(event)
@@ -257,13 +257,6 @@ class _Forked:
 
     def summarize(self, request: SummaryRequest) -> Summary:
         return self.summarizer.summarize(replace(request, fork=self.body))
-
-
-class NoGain(NothingToCompact):
-    """A compaction that would save too little to be made."""
-
-    def __init__(self, before_tokens: int, after_tokens: int) -> None:
-        super().__init__(f"only {max(0, before_tokens - after_tokens)} of {before_tokens} tokens would be saved")
 
 
 def _unanswered(messages: Sequence[Message], planned: Plan, attached: frozenset[str]) -> tuple[str, ...]:
