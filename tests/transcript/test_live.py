@@ -59,7 +59,7 @@ def test_a_process_of_another_user_is_running(tmp_path: Path, monkeypatch: pytes
     assert open_in(tmp_path, SESSION) == 4242
 
 
-@pytest.mark.parametrize("pid", [0, -1, os.getpid(), 10**30, '"12"', 1.5, "null"])
+@pytest.mark.parametrize("pid", [0, -1, pytest.param(os.getpid(), id="this one"), 10**30, '"12"', 1.5, "null"])
 def test_ids_that_are_no_other_process_are_passed_over(tmp_path: Path, pid: object) -> None:
     register(tmp_path, pid)
     assert open_in(tmp_path, SESSION) is None
