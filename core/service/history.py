@@ -96,7 +96,7 @@ def outputs(session: Session) -> TextList:
 def readable_ids(session: Session) -> set[str]:
     """The ids of all that `output` shows; no text is read."""
     with ExitStack() as stack:
-        return {item.id for item in _each_once(session, stack)}
+        return {item.id for item in _each_once(session, stack) if item.is_there}
 
 
 def _each_once(session: Session, stack: ExitStack) -> Iterable[Item]:
@@ -117,6 +117,7 @@ def stored_outputs(session: Session) -> OutputList:
     lines = {
         i.id: OutputLine(id=i.id, kind=i.kind, name=i.name, where=i.where)
         for i in stored_items(Store.beside(session.path))
+        if i.is_there
     }
     return OutputList(session=session.ref, outputs=[*lines.values()])
 
@@ -157,7 +158,8 @@ def search(session: Session, text: str, regex: bool = False, limit: int = 100) -
     hits: list[SearchHit] = []
     seen: set[tuple[str, int]] = set()
     with ExitStack() as stack:
-        for item in sorted(all_items(session, stack), key=lambda item: item.kind not in _SAID):
+        there = (item for item in all_items(session, stack) if item.is_there)
+        for item in sorted(there, key=lambda item: item.kind not in _SAID):
             for hit in _hits(item, matcher, needle):
                 if (hit.id, hit.line) in seen:
                     continue

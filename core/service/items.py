@@ -50,10 +50,16 @@ class Item:
     """The JSON that the text is in, where there is such: a cheap look before the text is decoded."""
     message: str = ""
     """The id of the message that it is a part of: it leads here, too."""
+    is_there: bool = True
+    """Whether there is a text: the file that it was stored in may be gone."""
 
 
 def all_items(session: Session, stack: ExitStack) -> Iterator[Item]:
     """All items of a session (read whole); of one id, the first is the one to read; `stack` holds open what is read."""
+    return iter(sorted(_items(session, stack), key=lambda item: not item.is_there))
+
+
+def _items(session: Session, stack: ExitStack) -> Iterator[Item]:
     store = Store.beside(session.path)
     if session.claude is None:
         yield from _of_conversation(session)
@@ -100,9 +106,11 @@ def _source(log: Log, seen: set[Path], stack: ExitStack, inside: Sequence[Path] 
 
 def stored_items(store: Store) -> Iterator[Item]:
     """What lies in files of a store, images and documents left out."""
+    there = store.files()
     for body in store.bodies():
         if body.kind not in ("image", "document"):
-            yield Item(body.id, body.kind, body.name, "stored", _body_reader(store, body))
+            read = _body_reader(store, body)
+            yield Item(body.id, body.kind, body.name, "stored", read, is_there=body.file in there)
 
 
 def _body_reader(store: Store, body: Body) -> Callable[[], str]:

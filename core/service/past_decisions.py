@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import msgspec
@@ -74,12 +75,10 @@ def with_contents_back(messages: Sequence[Message], state: State, store: Store) 
 
 def _contents(lost: Mapping[str, str], store: Store) -> dict[str, str]:
     found: dict[str, str] = {}
-    try:
+    with suppress(FoldmarkError):  # no store that could be looked into
         for body in store.bodies():
-            if body.id in lost:
-                found[body.id] = store.read(body).decode("utf-8", "replace")
-    except FoldmarkError:  # gone: the pointer still names what it points to, which can be read
-        pass
+            with suppress(FoldmarkError):  # gone: the pointer still names what it points to, which can be read
+                found |= {body.id: store.read(body).decode("utf-8", "replace")} if body.id in lost else {}
     return found
 
 

@@ -138,7 +138,7 @@ def _of_outputs(log: Log, store: Store) -> Iterator[Finding]:
     """What was stored beside the transcript, by the client or by Foldmark, and is gone while the transcript is kept."""
     try:
         gone = gone_outputs(persisted_outputs(log, log.entries), store)
-        files = {body.file for body in store.bodies()}
+        lost = {body.file for body in store.bodies()} - store.files().keys()
     except FoldmarkError:  # no store that could be looked into
         return
     for entry in log.entries:
@@ -147,7 +147,7 @@ def _of_outputs(log: Log, store: Store) -> Iterator[Finding]:
                 "gone-output", entry.offset, f"{call}: its stored output is gone; its preview is all there is"
             )
     newest = max((placed.offset for placed in find_records(log)), default=0)
-    for file in sorted(f for f in files if not os.path.lexists(store.folder / f)):
+    for file in sorted(lost):
         yield Finding("gone-output", newest, f"{file}: what was taken out and stored there is gone")
 
 

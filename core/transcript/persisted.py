@@ -41,5 +41,5 @@ def persisted_outputs(log: Log, entries: Iterable[Entry]) -> dict[str, str]:
 
 def gone_outputs(persisted: Mapping[str, str], store: Store) -> dict[str, str]:
     """Those of them whose file is neither where it was recorded nor in the session's store."""
-    there = {body.file for body in store.bodies()}
+    there = store.files()
     return {call: path for call, path in persisted.items() if not (file_name(path) in there or os.path.isfile(path))}

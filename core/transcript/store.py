@@ -133,11 +133,22 @@ class Store:
             if body.id not in found or _is_on_page(found[body.id]) or not _is_on_page(body):
                 found[body.id] = body
         listed = {body.file for body in found.values()}
-        for file, size in self._client_files():
-            if file not in listed:
+        for file, size in sorted(self.files().items()):
+            if file.endswith(_CLIENT_SUFFIXES) and file not in listed:
                 ident = Path(file).stem
                 found[ident] = Body(ident, "output", "", file, 0, size, 1, 0, "")
         return tuple(found.values())
+
+    def files(self) -> dict[str, int]:
+        """The files that are there, by name, with their sizes in bytes; an index may list others, which are gone."""
+        self._refuse_links()
+        try:
+            with os.scandir(self.folder) as entries:
+                return {
+                    e.name: e.stat(follow_symlinks=False).st_size for e in entries if e.is_file(follow_symlinks=False)
+                }
+        except OSError:  # no folder
+            return {}
 
     def read(self, body: Body) -> bytes:
         """The bytes of a body, exactly as stored.
@@ -267,19 +278,6 @@ class Store:
             with self._open(INDEX, INDEX) as file:
                 return file.read().split(b"\n")
         except IdNotFound:
-            return []
-
-    def _client_files(self) -> list[tuple[str, int]]:
-        """Names and sizes, in bytes."""
-        self._refuse_links()
-        try:
-            with os.scandir(self.folder) as entries:
-                return sorted(
-                    (entry.name, entry.stat(follow_symlinks=False).st_size)
-                    for entry in entries
-                    if entry.name.endswith(_CLIENT_SUFFIXES) and entry.is_file(follow_symlinks=False)
-                )
-        except OSError:  # no folder
             return []
 
     def _open(self, file: str, ident: str) -> BinaryIO:

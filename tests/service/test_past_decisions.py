@@ -108,6 +108,19 @@ def test_a_content_that_cannot_be_read_back_does_not_come_back(made: Transcript,
     assert shown(written(first, snip(made, 1, 2)), decision.id) == decision.text
 
 
+def test_one_content_that_is_gone_keeps_no_other_from_coming_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.put("t1", LONG).unlink()
+    store.put("t2", LONG)
+    blocks: tuple[Block, ...] = tuple(
+        {"type": "tool_result", "tool_use_id": call, "content": "[see t0]"} for call in ("t1", "t2")
+    )
+    pointing = [Replaced(call, "[see t0]", "unchanged", leans_on="t0") for call in ("t1", "t2")]
+
+    (back,) = with_contents_back((Message("user", "results", blocks),), fold(pointing), store)
+    assert [block["content"] for block in back.content] == ["[see t0]", LONG]
+
+
 def test_without_pointers_nothing_is_looked_for_and_another_text_is_left_alone(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.put("t2", LONG)

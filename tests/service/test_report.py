@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 from core.errors import InputError, SessionNotFound
 from core.report.data import Report
 from core.service.context import context_report
+from core.service.history import output as text_of
+from core.service.history import outputs, search, stored_outputs
 from core.service.report import opened_source, report
 from core.service.session import opened
 from core.testing import Transcript
 from core.transcript.projects import session_file
+from core.transcript.store import Store
 from tests.disk import compacted, on_disk
 from tests.sessions import transcripts
 
@@ -193,3 +196,23 @@ def test_nothing_of_a_compaction_is_gone(made: Transcript, keep: int) -> None:
 
             for ident in found.reachable:
                 assert output(after, ident).id == ident
+
+
+def test_what_was_stored_in_a_file_that_is_gone_is_gone_from_the_report(tmp_path: Path) -> None:
+    path = session().write(tmp_path / "a" / "a.jsonl")
+    result = compacted(path, 2_000, out_dir=tmp_path / "b")
+    output = Path(result.output)
+    (page,) = Store.beside(output).folder.glob("compacted-*")
+
+    page.unlink()
+    with opened(session_file(output), whole=True, inside=(tmp_path / "b",)) as new, opened(session_file(path)) as old:
+        found = report(old, new)
+        assert found.places["stored"].messages == 0
+        assert found.places["gone"].messages == result.loss.reachable
+        assert (stored_outputs(new).outputs, search(new, "is missing").hits) == ([], [])
+
+    again = compared(output, path)  # the source is within reach
+    assert again.places["gone"].messages == 0
+    with opened(session_file(output), whole=True) as new:
+        places = [text_of(new, line.id).where for line in outputs(new).outputs if line.kind in ("result", "assistant")]
+    assert {*places} == {"active", "source"}

@@ -46,5 +46,6 @@ def test_an_output_is_gone_when_it_is_neither_in_the_store_nor_where_it_was(tmp_
     store.folder.mkdir(parents=True)
     (store.folder / "a.txt").write_bytes(b"")
     (tmp_path / "b.txt").write_bytes(b"")
+    store.put("c", "stored once").unlink()
     persisted = {"a": "/other/machine/a.txt", "b": str(tmp_path / "b.txt"), "c": "/other/machine/c.txt", "d": "/\0"}
     assert gone_outputs(persisted, store) == {"c": "/other/machine/c.txt", "d": "/\0"}
