@@ -19,24 +19,22 @@ SHOWN = 40
 @click.argument("session")
 @click.option("--check", is_flag=True, help="List them and write nothing; the exit code is 1 when there are any.")
 @options.out_option("Folder for the new file.")
-@click.option("--in-place", is_flag=True, help="Not possible; says what to do instead.")
 @options.pick_option
 @options.json_option
 @click.pass_context
-def command(
-    ctx: click.Context, session: str, check: bool, out_dir: Path | None, in_place: bool, pick: str, as_json: bool
-) -> int:
+def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None, pick: str, as_json: bool) -> int:
     """Copy SESSION without its secrets: passwords, tokens and keys in texts, tool inputs, results and stored outputs.
 
     The copy is a new session with the same rows; a mark such as [REDACTED:github-token] stands for each secret.
-    SESSION itself stays as it is.  Secrets are known by their form, or by what they are called: look at the copy
-    before you pass it on.  They are never printed.
+    Secrets are known by their form, or by what they are called: look at the copy before you pass it on.  They are
+    never printed.  SESSION itself stays as it is: remove it yourself, with the folder of its name beside it.  A secret
+    that was in a session was sent to the API: replace it where it came from.
     """
-    if check and (out_dir or in_place):
-        raise click.UsageError("--check writes nothing: leave out --out and --in-place", ctx)
+    if check and out_dir:
+        raise click.UsageError("--check writes nothing: leave out --out", ctx)
     claude_dir = options.settings().claude_dir
     file = options.find(ctx, session, claude_dir, pick, writes_beside=not (check or out_dir))
-    result = find_secrets(file) if check else redact_session(file, out_dir, in_place)
+    result = find_secrets(file) if check else redact_session(file, out_dir)
     if as_json:
         ui.emit(result)
     else:

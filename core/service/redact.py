@@ -60,19 +60,17 @@ def find_secrets(file: SessionFile) -> RedactResult:
         return job.result(False, "only looked at")
 
 
-def redact_session(file: SessionFile, out_dir: Path | None = None, in_place: bool = False) -> RedactResult:
+def redact_session(file: SessionFile, out_dir: Path | None = None) -> RedactResult:
     """Writes a copy without secrets, with the same rows under a new session id, and its stored outputs beside it.
 
-    Nothing is written where there are none, or where the copy is there.  Raises InputError for `in_place`,
-    WrongFormat for another client's transcript, WriteFailed: then nothing was written.
+    Nothing is written where there are none, or where the copy is there.  Raises WrongFormat for another client's
+    transcript, WriteFailed: then nothing was written.
     """
-    return attempted(lambda: _redacted(file, out_dir, in_place))
+    return attempted(lambda: _redacted(file, out_dir))
 
 
-def _redacted(file: SessionFile, out_dir: Path | None, in_place: bool) -> RedactResult:
+def _redacted(file: SessionFile, out_dir: Path | None) -> RedactResult:
     with opened(file) as session:
-        if in_place:
-            raise _not_in_place(session)
         if session.format != CLAUDE_CODE:
             raise WrongFormat(
                 f"{session.path.name} is not a Claude Code transcript, and no other can be copied without its secrets",
@@ -86,15 +84,6 @@ def _redacted(file: SessionFile, out_dir: Path | None, in_place: bool) -> Redact
             if not reason:
                 job.write(digest)
         return job.result(not reason, reason)
-
-
-def _not_in_place(session: Session) -> InputError:
-    folder = Store.beside(session.path).folder.parent
-    return InputError(
-        f"{session.path.name} cannot be redacted in place: a transcript is only ever appended to, its rows stay",
-        f"leave out --in-place, look at the copy, then remove {session.path} and {folder} yourself; "
-        "a secret that was in a transcript was sent to the API: replace it where it came from",
-    )
 
 
 @dataclass

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import InputError, WriteFailed, WrongFormat
+from core.errors import WriteFailed, WrongFormat
 from core.model import JSON, Block, Message
 from core.redact.text import secrets_in
 from core.redact.values import redact_messages
@@ -121,12 +121,6 @@ def test_what_was_left_out_is_not_found_from_the_copy(case: Path) -> None:
     with opened(session_file(copy), whole=True) as session:
         assert search(session, "hunter2").hits == []
         assert "[REDACTED:aws-key]" in output(session, "toolu_env").text
-
-
-def test_a_transcript_is_not_redacted_in_place(case: Path) -> None:
-    with pytest.raises(InputError, match="only ever appended to") as error:
-        redact_session(session_file(case), in_place=True)
-    assert "remove" in error.value.hint
 
 
 def test_a_compaction_keeps_secrets_out_of_all_that_it_writes(long_case: Path) -> None:
