@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LEAST_WINDOW_TOKENS = 40_000
+"""Of a window that is named: the answer (20,000) and the headroom (13,000) come off, which leaves nothing to work with
+below it."""
 KEEP_TOKENS = 20_000
 """What a compaction keeps word for word at the end."""
 SUMMARY_TOKENS = 8_000

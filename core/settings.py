@@ -38,9 +38,8 @@ class Settings(BaseModel):
     """A model table that is laid in front of the bundled one."""
     allowed_roots: tuple[Path, ...] = ()
     """Folders outside `claude_dir` from which a program, as opposed to a person, may open transcripts."""
-    window_tokens: int | None = Field(default=None, ge=40_000)
-    """The context window, in place of the model's own; the answer (20,000) and the
-    headroom (13,000) come off, which leaves nothing to work with below 40,000."""
+    window_tokens: int | None = Field(default=None, ge=defaults.LEAST_WINDOW_TOKENS)
+    """The context window, in place of the model's own."""
     keep_tokens: Tokens = defaults.KEEP_TOKENS
     """What a compaction keeps word for word at the end."""
     summary_tokens: int = Field(default=defaults.SUMMARY_TOKENS, ge=3_000, le=12_000)

@@ -9,6 +9,7 @@ import click
 from cli import options, ui
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.window import Measuring
+from core.defaults import LEAST_WINDOW_TOKENS
 from core.service.session import opened
 from core.service.simulate import CLIENT, PolicyResult, SimulationOptions, simulate
 from core.stages.verdict import REREAD_TOKENS
@@ -37,7 +38,7 @@ _WORTH = 0.01
 @click.argument("session")
 @options.pick_option
 @click.option("--model", "model_id", default="", help="Prices and window of this model instead of the session's.")
-@click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")
+@click.option("--window", "window_tokens", type=options.TokenCount(LEAST_WINDOW_TOKENS), help="Size of the window.")
 @click.option("--ttl", type=click.Choice(["5m", "1h"]), help="How long the cache lives; else as the session paid for.")
 @click.option(
     "--reread", "reread_tokens", type=options.TokenCount(), multiple=True,

@@ -11,6 +11,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult
 from pydantic import Field
 
+from core.defaults import LEAST_WINDOW_TOKENS
 from core.service.context import ContextReport, context_report
 from core.service.history import SearchResult, output, search
 from core.service.pages import OutputPage, page_of
@@ -40,7 +41,7 @@ _RESULT_META = {"anthropic/maxResultSizeChars": MOST_PAGE_CHARS + 1_000}
 async def context_status(
     ctx: Ctx,
     session: SessionName = "current",
-    window_tokens: Annotated[int, Field(description="0: the model's own", ge=0)] = 0,
+    window_tokens: Annotated[int | None, Field(description="else the model's own", ge=LEAST_WINDOW_TOKENS)] = None,
 ) -> Annotated[CallToolResult, ContextReport]:
     """What fills a session's context window: tokens by kind and tool, the largest parts with their ids, thresholds."""
     file, measuring = await session_file_of(session, ctx), config_of(ctx).measuring
