@@ -14,6 +14,8 @@ from core.model import JSON
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=False)
+COMPACTS = CHANGES.model_copy(update={"open_world_hint": True})
+"""It may ask a model, where the caller says so."""
 
 LOADED: dict[str, Any] = {"anthropic/alwaysLoad": True}
 """Claude Code lists tools by name alone until one is searched for; stand-ins in the context lead to these."""

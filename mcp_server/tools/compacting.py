@@ -18,7 +18,7 @@ from mcp_server.answers import data_answer, text_answer
 from mcp_server.config import Ctx, config_of
 from mcp_server.consent import Consent, ask_in_place, require
 from mcp_server.sessions import SessionName, session_file_of
-from mcp_server.tools.base import CHANGES, LOADED, tool
+from mcp_server.tools.base import COMPACTS, LOADED, tool
 from mcp_server.tools.writing import Confirmed, DryRun, InPlace
 from mcp_server.watch import announce
 from mcp_server.words import compact_words
@@ -168,4 +168,4 @@ async def compact_session(
 
 def tools() -> list[Tool]:
     """The tools of this module."""
-    return [tool(compact_session, "Compact a session", CHANGES, LOADED, structured=False)]
+    return [tool(compact_session, "Compact a session", COMPACTS, LOADED, structured=False)]
