@@ -12,6 +12,7 @@ import pytest
 from cli.main import COMMANDS
 from core import __version__
 from core.model import JSON
+from mcp_server.tools import all_tools
 from scripts import build_bundle
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,14 @@ def test_what_the_plugin_starts_is_there() -> None:
     assert len(commands) == 5
     assert servers == {"foldmark": {"command": "foldmark", "args": ["serve"]}}
     assert {*commands, "serve"} <= {*COMMANDS}
+
+
+def test_the_skill_names_arguments_that_the_tools_have() -> None:
+    said = (PLUGIN / "skills" / "context" / "SKILL.md").read_text(encoding="utf-8")
+    schemas = [tool.parameters["properties"] for tool in all_tools()]
+    known = {tool.name for tool in all_tools()} | {name for schema in schemas for name in schema}
+
+    assert {*re.findall(r"`(\w+)", said)} <= known | {"foldmark"}
 
 
 def test_the_bundle_holds_all_that_it_needs_and_is_the_same_every_time(tmp_path: Path) -> None:
