@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from mcp.server.mcpserver import ElicitationResult, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
@@ -20,9 +20,6 @@ from mcp_server.tools.base import CHANGES, tool
 from mcp_server.watch import announce
 from mcp_server.words import proposals_words, snip_words, undo_words
 from mcp_server.work import in_session, in_thread
-
-if TYPE_CHECKING:
-    pass
 
 Confirmed = Annotated[bool, Field(description="the person agreed; for hosts that cannot ask")]
 InPlace = Annotated[bool, Field(description="append to the transcript itself instead of writing a new session")]
