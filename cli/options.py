@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from shutil import copyfileobj
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -77,6 +74,8 @@ class Name(click.Choice[str]):
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
         """As for every choice, and what may have been meant."""
         said = super().get_invalid_choice_message(value, ctx)
+        from difflib import get_close_matches
+
         near = get_close_matches(str(value).casefold(), self.choices)
         return f"{said} Did you mean {' or '.join(near)}?" if near else said
 
@@ -216,6 +215,9 @@ def _spooled(ctx: click.Context, writes_beside: bool) -> str:
         raise click.UsageError("standard input is closed: pipe a transcript into it", ctx)
     if sys.stdin.isatty():
         raise click.UsageError("standard input is a terminal: pipe a transcript into it", ctx)
+    import tempfile
+    from shutil import copyfileobj
+
     folder = ctx.with_resource(tempfile.TemporaryDirectory(prefix="foldmark-"))
     path = Path(folder) / "stdin.jsonl"
     with path.open("wb") as file:

@@ -12,7 +12,7 @@ from cli import options, resources, ui
 from core.report.words import KINDS, STATES
 
 if TYPE_CHECKING:
-    from core.service.context import ContextReport, LargePart, Outlook
+    from core.service.context import ContextReport, LargePart, StageOutlook
     from core.service.session import Session
     from core.settings import Settings
     from core.transcript.reader import Reading
@@ -71,7 +71,7 @@ def _report(
         return report.model_copy(update={"stages": _looked(found, settings)}) if stages else report
 
 
-def _looked(session: Session, settings: Settings) -> list[Outlook]:
+def _looked(session: Session, settings: Settings) -> list[StageOutlook]:
     from core.context.tokens.window import Measuring
     from core.service.from_settings import choices_of
     from core.service.operation import Target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
@@ -27,7 +27,7 @@ from core.transcript.entries import Entry
 from core.transcript.formats.conversation import Conversation
 from core.transcript.formats.summarised import split_summary
 from core.transcript.note import note_of
-from core.transcript.outline import outline_blocks
+from core.transcript.outline import BlockOutline, outline_blocks
 from core.transcript.reader import Log
 
 
@@ -83,14 +83,36 @@ def tokens_by_kind(
     """Tokens by what they are, most first; `tokens` of a response by its blocks, as `estimator` weighs them."""
     total = Counter({"system": overhead_tokens})
     for part, count in zip(parts, tokens, strict=True):
-        outlines = part.outlines if part.kind == "response" else ()
-        if len(outlines) < 2:  # most: a client writes each block of a response as a row of its own
-            total[outlines[0].kind if outlines else part.kind] += count
-            continue
-        shares = shared([estimator.tokens([outline]) for outline in outlines], count)
-        for outline, share in zip(outlines, shares, strict=True):
-            total[outline.kind] += share
-    return {kind: count for kind, count in sorted(total.items(), key=lambda item: (-item[1], item[0])) if count}
+        if part.kind == "response" and part.outlines:
+            for outline, share in _split(part.outlines, count, estimator):
+                total[outline.kind] += share
+        else:
+            total[part.kind] += count
+    return _most_first(total)
+
+
+def tokens_by_tool(
+    parts: Sequence[Part], tokens: Sequence[int], names: Mapping[str, str], estimator: Estimator
+) -> dict[str, int]:
+    """Tokens of results by the tools that gave them, most first; `names` are the tools by the ids of their calls."""
+    total: Counter[str] = Counter()
+    for part, count in zip(parts, tokens, strict=True):
+        if part.kind == "results":
+            for outline, share in _split(part.outlines, count, estimator):
+                if outline.tool_id:
+                    total[names.get(outline.tool_id, "?")] += share
+    return _most_first(total)
+
+
+def _split(outlines: Sequence[BlockOutline], tokens: int, estimator: Estimator) -> Iterable[tuple[BlockOutline, int]]:
+    """The blocks of a part, each with its share of the tokens."""
+    if len(outlines) == 1:  # mostly: a client writes each block of a response as a row of its own
+        return ((outlines[0], tokens),)
+    return zip(outlines, shared([estimator.tokens([outline]) for outline in outlines], tokens), strict=True)
+
+
+def _most_first(counts: Counter[str]) -> dict[str, int]:
+    return {key: count for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if count}
 
 
 def stale_uuids(chain: Chain) -> frozenset[str]:

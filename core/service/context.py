@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from heapq import nlargest
 from operator import itemgetter
 from typing import Literal
 
 from core.api.endpoint import Endpoint
-from core.context.sizes import Part, count_messages, parts_of_chain, parts_of_conversation, tokens_by_kind
+from core.context.sizes import (
+    Part,
+    count_messages,
+    parts_of_chain,
+    parts_of_conversation,
+    tokens_by_kind,
+    tokens_by_tool,
+)
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import ContextSize
@@ -72,7 +78,7 @@ class Boundary(Result):
     offset: int
 
 
-class Outlook(Result):
+class StageOutlook(Result):
     """What one stage would free by itself, or a compaction by an offline summary (`full`)."""
 
     stage: str
@@ -106,7 +112,7 @@ class ContextReport(Result):
     """What the API counts for the messages, without the client's own system prompt and tools; null: not asked."""
     warnings: list[str]
     """What a person should know: that compacting does not help any more, and what fills the context."""
-    stages: list[Outlook] | None = None
+    stages: list[StageOutlook] | None = None
     """What could be freed; null: that was not asked."""
 
 
@@ -119,12 +125,13 @@ def context_report(session: Session, endpoint: Endpoint | None = None) -> Contex
     parts = _parts(session)
     size = session.measured(parts, model)
     names = _tool_names(parts)
+    estimator = Estimator(model, size.calibration)
     return ContextReport(
         session=session.ref,
         tokens=Tokens(total=size.total_tokens, source=size.source, tail=size.tail_tokens, margin=size.margin_tokens),
         window=_window(session, size),
-        by_kind=tokens_by_kind(parts, size.item_tokens, size.overhead_tokens, Estimator(model, size.calibration)),
-        by_tool=_by_tool(parts, size, names),
+        by_kind=tokens_by_kind(parts, size.item_tokens, size.overhead_tokens, estimator),
+        by_tool=tokens_by_tool(parts, size.item_tokens, names, estimator),
         largest=_largest(parts, size, names),
         messages=count_messages(parts),
         boundaries=[_boundary(e) for e in session.claude.log.entries if e.is_boundary] if session.claude else [],
@@ -164,16 +171,6 @@ def _tool_names(parts: Sequence[Part]) -> dict[str, str]:
     return {o.tool_id: o.tool_name for o in calls}
 
 
-def _by_tool(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for part, tokens in zip(parts, size.item_tokens, strict=True):
-        if part.kind == "results":
-            ids = [o.tool_id for o in part.outlines if o.tool_id]
-            for tool_id in ids:
-                total[names.get(tool_id, "?")] += tokens // len(ids)
-    return _descending(total)
-
-
 def _largest(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) -> list[LargePart]:
     ranked = nlargest(LARGEST, zip(size.item_tokens, parts, strict=True), key=itemgetter(0))
     return [_large(part, tokens, size.total_tokens, names) for tokens, part in ranked if tokens]
@@ -189,10 +186,6 @@ def _large(part: Part, tokens: int, total: int, names: dict[str, str]) -> LargeP
         tokens=tokens,
         share=round(tokens / max(1, total), 4),
     )
-
-
-def _descending(counts: Counter[str]) -> dict[str, int]:
-    return {key: count for key, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])) if count}
 
 
 def _boundary(entry: Entry) -> Boundary:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from core.errors import NothingToCompact
 from core.service.compact import WAYS
-from core.service.context import Outlook
+from core.service.context import StageOutlook
 from core.service.job import Asked, Choices, Job
 from core.service.micro import budget_of
 from core.service.session import Session
@@ -19,7 +19,7 @@ from core.stages.snip import Snip, SnipSettings
 from core.summarizers.extractive import Extractive
 
 
-def outlook(session: Session, choices: Choices) -> list[Outlook]:
+def outlook(session: Session, choices: Choices) -> list[StageOutlook]:
     """All stages in the order of the pipeline, each on the session as it is, and a full compaction last.
 
     Each takes part in what the others could free: the figures do not add up.
@@ -36,16 +36,16 @@ def outlook(session: Session, choices: Choices) -> list[Outlook]:
     return [*(_of(stage.plan(run.scene)) for stage in stages), _full(Job(session, Asked(Extractive()), tried))]
 
 
-def _of(plan: Plan) -> Outlook:
+def _of(plan: Plan) -> StageOutlook:
     verdict = plan.verdict if plan.tokens_freed else None
     said = str(verdict) if verdict and verdict.deleted_tokens else ""
-    return Outlook(stage=plan.stage, tokens_freed=plan.tokens_freed, reason=plan.reason or said)
+    return StageOutlook(stage=plan.stage, tokens_freed=plan.tokens_freed, reason=plan.reason or said)
 
 
-def _full(job: Job) -> Outlook:
+def _full(job: Job) -> StageOutlook:
     job = replace(job, choices=replace(job.choices, how="full"))
     try:
         done = WAYS["full"](job)
     except NothingToCompact as nothing:
-        return Outlook(stage="full", tokens_freed=0, reason=str(nothing))
-    return Outlook(stage="full", tokens_freed=done.tokens_before - done.tokens_after, reason="")
+        return StageOutlook(stage="full", tokens_freed=0, reason=str(nothing))
+    return StageOutlook(stage="full", tokens_freed=done.tokens_before - done.tokens_after, reason="")

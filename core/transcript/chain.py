@@ -10,7 +10,7 @@ from typing import NamedTuple
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.findings import Finding
 from core.transcript.links import Tree, tree_of
-from core.transcript.reader import Log, Reading, aopen_log, open_log
+from core.transcript.reader import Log, Reading, aopen_log, failing, open_log
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,33 +42,29 @@ def load(path: Path, whole: bool = False, begun: Reading | None = None) -> Trans
     to be closed.  Raises `InputError` when the file cannot be read.
     """
     log = begun.finish() if begun and not whole and begun.is_of(path) else open_log(path, whole)
-    chain = active_chain(log)
+    with failing(log):
+        chain = active_chain(log)
     if chain.complete:
         return Transcript(log, chain)
     log.close()
     log = open_log(path, whole=True)
-    return Transcript(log, active_chain(log))
+    with failing(log):
+        return Transcript(log, active_chain(log))
 
 
 async def aload(path: Path, whole: bool = False) -> Transcript:
     """As `load`, for a server: see `aopen_log`."""
+    import asyncio
+
     log = await aopen_log(path, whole)
-    chain = await _achain(log)
+    with failing(log):
+        chain = await asyncio.to_thread(active_chain, log)
     if chain.complete:
         return Transcript(log, chain)
     log.close()
     log = await aopen_log(path, whole=True)
-    return Transcript(log, await _achain(log))
-
-
-async def _achain(log: Log) -> Chain:
-    import asyncio
-
-    try:
-        return await asyncio.to_thread(active_chain, log)
-    except BaseException:
-        log.close()
-        raise
+    with failing(log):
+        return Transcript(log, await asyncio.to_thread(active_chain, log))
 
 
 def active_chain(log: Log) -> Chain:
@@ -152,27 +148,29 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
     """
     on_path = set(path)
     others = [i for i in range(len(rows)) if i not in on_path]
-    if not any(rows[i].type in ("assistant", "user") for i in others):
+    spoken = [i for i in others if rows[i].type == "assistant"]
+    results = [i for i in others if rows[i].tools and rows[i].type == "user"]
+    if not (spoken or results):
         return path
-    spoken = [i for i in path if rows[i].type == "assistant"]
-    last = {rows[i].response_id: i for i in spoken}
+    said = [i for i in path if rows[i].type == "assistant"]
+    last = {rows[i].response_id: i for i in said}
     """The last row on the path of each response."""
-    home = {tool: i for i in spoken for tool in rows[i].tools}
-    """A row of the response that each call belongs to."""
-    answered = {tool for i in path if rows[i].type == "user" for tool in rows[i].tools}
     last.pop("", None)
     extra: dict[int, list[int]] = {}
-    for i in others:
-        row = rows[i]
-        if row.type == "assistant" and row.response_id in last:
-            extra.setdefault(last[row.response_id], []).append(i)
-            home.update(dict.fromkeys(row.tools, i))
-    for i in others:
-        row = rows[i]
-        if row.tools and row.type == "user" and home.keys() >= set(row.tools) and not answered.issuperset(row.tools):
-            call = home[row.tools[0]]
+    for i in spoken:
+        if rows[i].response_id in last:
+            extra.setdefault(last[rows[i].response_id], []).append(i)
+            said.append(i)
+    asked = {tool for i in results for tool in rows[i].tools}
+    home = {tool: i for i in said for tool in rows[i].tools if tool in asked}
+    """A row of the response that each call belongs to."""
+    answered = {tool for i in path if rows[i].type == "user" for tool in rows[i].tools if tool in asked}
+    for i in results:
+        tools = rows[i].tools
+        if home.keys() >= set(tools) and not answered.issuperset(tools):
+            call = home[tools[0]]
             extra.setdefault(last.get(rows[call].response_id, call), []).append(i)
-            answered.update(row.tools)
+            answered.update(tools)
     order: list[int] = []
     for i in path:
         order.append(i)

@@ -121,7 +121,7 @@ class Reading:
         backwards, size = self._backwards, self._log.size
         if size <= HALVES_BYTES or not can_fork():
             return
-        with _failing(self._log):
+        with failing(self._log):
             while not backwards.is_long and self._read_on():
                 pass
             if not backwards.is_long:
@@ -135,7 +135,7 @@ class Reading:
 
     def finish(self) -> Log:
         """Reads the rest, and is closed."""
-        with _failing(self._log):
+        with failing(self._log):
             try:
                 while self._read_on():
                     pass
@@ -189,7 +189,7 @@ async def aopen_log(path: Path, whole: bool = False) -> Log:
 
     log = _open(path)
     backwards = _Backwards(log.size, whole or not log.large)
-    with _failing(log):
+    with failing(log):
         file = wrap(log.file)
         while batch := backwards.wanted():
             await file.seek(batch[0])
@@ -221,8 +221,8 @@ def _open(path: Path) -> Log:
 
 
 @contextmanager
-def _failing(log: Log) -> Iterator[None]:
-    """Closes the log when it cannot be read."""
+def failing(log: Log) -> Iterator[None]:
+    """Closes the log when it cannot be read; raises `InputError` for an error of the system."""
     try:
         yield
     except OSError as error:

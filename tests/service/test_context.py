@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -86,6 +87,20 @@ def test_a_call_and_its_result_have_ids_of_their_own(tmp_path: Path) -> None:
 def test_results_whose_calls_are_gone_are_of_an_unknown_tool(tmp_path: Path) -> None:
     found = report(Transcript().prompt("Look").result("text", "toolu_none").write(tmp_path / "a.jsonl"))
     assert [*found.by_tool] == ["?"]
+
+
+def test_results_in_one_message_are_each_charged_to_their_tool(tmp_path: Path) -> None:
+    calls = [{"type": "tool_use", "id": f"c{n}", "name": name, "input": {}} for n, name in enumerate(("Read", "Bash"))]
+    texts = ("word " * 20_000, "ok")
+    results = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": text} for n, text in enumerate(texts)]
+    roles = (("user", "Look"), ("assistant", calls), ("user", results))
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps({"messages": [{"role": role, "content": content} for role, content in roles]}))
+
+    found = report(path)
+
+    assert found.by_tool["Read"] > 100 * found.by_tool["Bash"] > 0
+    assert sum(found.by_tool.values()) == found.by_kind["results"]
 
 
 def test_boundaries_are_listed(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.compaction.full import Options
 from core.compaction.restore import RestoreLimits
-from core.service.context import Outlook
+from core.service.context import StageOutlook
 from core.service.job import Choices
 from core.service.operation import Target
 from core.service.outlook import outlook
@@ -18,7 +18,7 @@ from core.transcript.projects import session_file
 from tests.disk import tree
 
 
-def looked(path: Path) -> dict[str, Outlook]:
+def looked(path: Path) -> dict[str, StageOutlook]:
     options = Options(500, 3_000, restore=RestoreLimits(files=0))
     choices = Choices(options, Target(path.parent), settings=StageSettings(now=datetime(2026, 1, 6, tzinfo=UTC)))
     with opened(session_file(path)) as session:

@@ -16,6 +16,7 @@ from core.errors import InputError, UnknownFormat
 from core.service.session import CLAUDE_CODE, aopened, opened, window_of
 from core.testing import Transcript
 from core.transcript import reader
+from core.transcript.chain import aload, load
 from core.transcript.projects import SessionFile, session_file
 
 FOREIGN = Path(__file__).parents[1] / "data" / "foreign"
@@ -152,7 +153,8 @@ async def test_a_read_that_nobody_waits_for_ends_between_two_batches(tmp_path: P
     assert len(taken) == at_the_end < file.size_bytes // 500
 
 
-async def test_a_chain_that_nobody_waits_for_leaves_no_file_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("served", [False, True])
+async def test_a_transcript_without_a_chain_leaves_no_file_open(tmp_path: Path, served: bool) -> None:
     file = session_file(Transcript().prompt("Hello").answer("Hi").write(tmp_path / "a.jsonl"))
     closed = list[bool]()
 
@@ -163,8 +165,7 @@ async def test_a_chain_that_nobody_waits_for_leaves_no_file_open(tmp_path: Path)
 
     logs = list[reader.Log]()
     with patch("core.transcript.chain.active_chain", fail), pytest.raises(InputError, match="no chain"):
-        async with aopened(file):
-            raise AssertionError("it was opened")
+        await aload(file.path) if served else load(file.path)
 
     assert closed == [False]
     assert logs[0].file.closed

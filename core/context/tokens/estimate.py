@@ -64,8 +64,6 @@ class Calibration:
     factors: tuple[float, ...] = (1.0,) * len(GROUPS)
     samples: int = 0
     """Steps that it was learned from."""
-    outliers: int = 0
-    """Steps left out: they hold tokens that the transcript does not show."""
 
 
 PRIOR = Calibration()
@@ -167,7 +165,7 @@ def calibrate(samples: Sequence[Sample]) -> Calibration:
     kept = [s for s in samples if _plausible(s, PRIOR.factors)]
     factors = _fit(kept)
     kept = [s for s in samples if _plausible(s, factors)]
-    return Calibration(_fit(kept), len(kept), len(samples) - len(kept))
+    return Calibration(_fit(kept), len(kept))
 
 
 def most_plausible(expected_tokens: float) -> float:

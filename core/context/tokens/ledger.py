@@ -178,15 +178,16 @@ def _anchors(items: Sequence[LedgerItem]) -> list[_Anchor]:
     place: dict[str, _Anchor] = {}
     for at, item in enumerate(items):
         usage = item.usage
-        if usage is None or not usage.prompt_tokens or item.model == SYNTHETIC:
+        if usage is None or item.model == SYNTHETIC:
             continue
-        known = place.get(item.response_id) if item.response_id else None
+        known = place.get(item.response_id)
         if known:
             known.output = max(known.output, usage.output_tokens)
-            continue
-        anchor = _Anchor(at, usage.prompt_tokens, usage.output_tokens, item.stale, item.projected)
-        place[item.response_id] = anchor
-        found.append(anchor)
+        elif prompt_tokens := usage.prompt_tokens:
+            anchor = _Anchor(at, prompt_tokens, usage.output_tokens, item.stale, item.projected)
+            found.append(anchor)
+            if item.response_id:
+                place[item.response_id] = anchor
     return found
 
 

@@ -7,11 +7,14 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from cli.main import run
 from core.testing import SESSION_ID, Transcript
+from core.transcript import reader
+from core.transcript.halves import Front
 
 Capture = pytest.CaptureFixture[str]
 DATA = Path(__file__).parents[2] / "data"
@@ -37,6 +40,25 @@ def document(capsys: Capture, *args: str) -> Any:
 
 
 # context
+
+
+@pytest.mark.parametrize("name", ["long.jsonl", SESSION_ID, "folder", "none", "nul\0"])
+def test_a_long_session_is_read_while_the_program_loads(
+    made: Transcript, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    for n in range(100):
+        made.prompt(f"Question {n}").answer("word " * 50)
+    made.write(tmp_path / "long.jsonl")
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    alone = (run(["context", name, "--json"]), capsys.readouterr())
+    with (
+        patch.multiple(reader, BATCH_BYTES=1_000, HALVES_BYTES=4_000, can_fork=lambda: True),
+        patch.object(reader, "Front", wraps=Front) as front,
+    ):
+        assert (run(["context", name, "--json"]), capsys.readouterr()) == alone
+
+    assert front.call_count == (name == "long.jsonl")
 
 
 def test_context_shows_kinds_tools_and_the_largest_parts(made: Transcript, capsys: Capture) -> None:

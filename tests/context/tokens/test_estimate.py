@@ -159,7 +159,7 @@ def test_a_calibration_learns_what_a_group_costs() -> None:
     assert found.factors[GROUPS.index("text")] == pytest.approx(1.4, abs=0.05)
     assert found.factors[GROUPS.index("tool_use")] == pytest.approx(1.0, abs=0.01)
     assert found.factors[GROUPS.index("thinking")] == 1.0
-    assert (found.samples, found.outliers) == (100, 0)
+    assert found.samples == 100
 
 
 def test_one_step_moves_a_calibration_but_little() -> None:
@@ -172,7 +172,7 @@ def test_steps_with_unseen_content_are_left_out() -> None:
     honest = [step("text", 1000, 1100)] * 20
     hidden = [step("text", 100, 16_000), step("text", 1000, -50), step("text", 5000, 10)]
 
-    assert calibrate(honest + hidden) == Calibration(calibrate(honest).factors, 20, 3)
+    assert calibrate(honest + hidden) == Calibration(calibrate(honest).factors, 20)
 
 
 def test_without_steps_the_priors_stand() -> None:
@@ -193,4 +193,4 @@ def test_factors_stay_within_bounds(samples: list[Sample]) -> None:
     found = calibrate(samples)
 
     assert all(MIN_FACTOR <= factor <= MAX_FACTOR for factor in found.factors)
-    assert found.samples + found.outliers == len(samples)
+    assert found.samples <= len(samples)
