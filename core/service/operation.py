@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 from pydantic import computed_field
 
-from core.errors import Changed, FoldmarkError, WrongFormat
+from core.errors import Changed, WrongFormat
 from core.model import Message
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef
 from core.transcript.documents import record_of, write_document
@@ -202,7 +202,7 @@ class Operation:
                 return
             try:
                 yield ""
-            except FoldmarkError:
+            except BaseException:  # Ctrl-C too
                 if not self.output.exists():  # else another process did the same (a disk without locks), and needs it
                     self.store.take_back()
                 raise

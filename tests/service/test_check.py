@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import Changed
 from core.service.check import CheckResult, check
-from core.service.operation import Operation
+from core.service.operation import Operation, Target
 from core.service.session import opened
 from core.service.undo import undo
 from core.testing import SESSION_ID, Transcript
@@ -79,6 +79,23 @@ def test_of_two_that_repair_at_once_one_finds_the_copy(torn: Path, monkeypatch: 
     monkeypatch.setattr(Operation, "pending", late)
     second = repaired(torn, torn.parent)
     assert (second.output, second.already_there) == (copies[0], True)
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, Changed])
+def test_what_is_broken_off_leaves_no_store_behind(torn: Path, fault: type[BaseException]) -> None:
+    before = tree(torn.parent)
+    with opened(session_file(torn), whole=True) as session:
+        operation = Operation(session, Target(torn.parent), "11112222-3333-4333-8333-333333333333")
+
+        def broken_off() -> None:
+            with operation.pending():
+                operation.store.put("call1", "an output")
+                raise fault("stop")
+
+        with pytest.raises(fault):
+            broken_off()
+    assert tree(torn.parent) == before
+    assert not operation.store.folder.parent.exists()
 
 
 def gone(path: Path) -> list[tuple[str, bool]]:
