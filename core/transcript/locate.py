@@ -39,7 +39,8 @@ def locate(name: str, claude_dir: Path, folder: Path, roots: Sequence[Path] | No
     In this order: `latest` (the newest with a conversation, of `folder`, else of all; what Foldmark made counts from
     when it was made, so it stands for its source until somebody goes on there), a file's path (relative to
     `folder`), an id, the start of an id, a title, the start of one, a part of one (of what Foldmark made only where no
-    other has it).  Subagents are found by their ids.
+    other has it).  Subagents are found by their ids.  What is absolute, or ends in .jsonl or .json, is
+    a path and nothing else.
     With `roots`, what is found must lie in one of them, or in the client's own projects, links followed; nothing is
     said of other paths, not even whether they are there.
 
@@ -67,11 +68,9 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
     if name == LATEST:
         return latest(claude_dir, folder)
     path = folder / name
-    is_path = len(Path(name).parts) > 1 or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
-    # A bare word may be a title as well as a file of the folder: one that is out of reach is not looked at.
+    is_path = Path(name).is_absolute() or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
+    # Anything else may be a title as well as a file of the folder: one that is out of reach is not looked at.
     is_within = leads_into(path, inside)
-    if is_path and not is_within:
-        raise _outside(name)
     if is_within and name and _is_file(path):
         return session_file(path)
     if is_within and name and _is_dir(path):
@@ -79,9 +78,13 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
             f"{name} is a folder",
             f"name one of its sessions: {{sessions}} {name} lists them",
         )
-    if is_path:
-        raise SessionNotFound(f"there is no file {name}", "give the path of a transcript, or the id of a session")
-    return _by_id(name, claude_dir) or _by_title(name, claude_dir)
+    if not is_path and (found := _by_id(name, claude_dir) or _by_title(name, claude_dir)):
+        return found
+    if not (is_path or len(Path(name).parts) > 1):
+        raise SessionNotFound(f"there is no session {name!r}", _HINT)
+    if not is_within:
+        raise _outside(name)
+    raise SessionNotFound(f"there is no file {name}", "give the path of a transcript, or the id of a session")
 
 
 def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[SessionFile]:
@@ -175,15 +178,14 @@ def _by_id(name: str, claude_dir: Path) -> SessionFile | None:
     return _only(name, whole or hits, _file_line)
 
 
-def _by_title(name: str, claude_dir: Path) -> SessionFile:
+def _by_title(name: str, claude_dir: Path) -> SessionFile | None:
     wanted = " ".join(name.split()).casefold()
     hits = [info for info in sessions(claude_dir) if wanted and wanted in info.title.casefold()]
     whole = [info for info in hits if info.title.casefold() == wanted]
     begin = [info for info in hits if info.title.casefold().startswith(wanted)]
     own = [info for info in hits if not is_as_made(info.file)]  # the title of a copy holds that of its source
-    if info := _only(name, whole or begin or own or hits, _info_line):
-        return info.file
-    raise SessionNotFound(f"there is no session {name!r}", _HINT)
+    info = _only(name, whole or begin or own or hits, _info_line)
+    return info.file if info else None
 
 
 def _only(name: str, hits: Sequence[T], line: Callable[[T], str]) -> T | None:

@@ -100,6 +100,20 @@ def test_a_part_of_one_title_is_enough(home: Home) -> None:
         home.locate("Log")
 
 
+def test_a_title_may_hold_what_looks_like_a_path(home: Home, tmp_path: Path) -> None:
+    slashed = home.put("-srv-app", "slashed", "Fix src/app please", 3)
+
+    for name in ("Fix src/app please", "fix SRC/app", "src/app"):
+        assert home.locate(name) == slashed
+        assert locate(name, home.claude, tmp_path, []).path == slashed
+    for name in ("/src/app", "src/app.jsonl", "src/apple"):
+        with pytest.raises(SessionNotFound, match="there is no file"):
+            home.locate(name)
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "app").write_bytes(b"")
+    assert home.locate("src/app", tmp_path) == tmp_path / "src" / "app"
+
+
 def test_a_folder_is_no_session(home: Home) -> None:
     with pytest.raises(SessionNotFound, match="is a folder") as caught:
         home.locate(str(home.claude))
