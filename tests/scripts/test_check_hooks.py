@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import check_hooks
 from scripts.check_hooks import CHECKS, LINES, Referee, check_broken_store, check_shell, inputs, times
 
 SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
@@ -40,7 +41,8 @@ def test_a_client_without_hooks_is_found_out(shared: Path, tmp_path: Path) -> No
     assert any("did not go on" in fault for fault in check_broken_store(referee))
 
 
-def test_every_hook_is_timed(tmp_path: Path) -> None:
+def test_every_hook_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_hooks, "PAUSE_S", 0)
     assert times(tmp_path, 1).keys() == inputs(tmp_path).keys()
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.testing import Transcript
-from scripts.compare_compacted import Outcome, compacted, copied, foldmark, main, undone
+from scripts.compare_client import comparer
+from scripts.compare_compacted import Outcome, compacted, copied, foldmark, main, resumed, undone
 from tests.scripts.client import answers, shared_folder
 
 
@@ -32,23 +33,26 @@ def test_what_is_as_promised_is_counted(
     assert capsys.readouterr().out == "1 transcripts: 1 written, 1 resumed, 0 not as promised\n"
 
 
-@pytest.mark.parametrize(
-    ("how", "fault"),
-    [
+def test_what_a_client_makes_of_a_result_is_a_fault_where_it_is_not_the_view(shared: Path, tmp_path: Path) -> None:
+    outcome = compacted(shared / "real" / "claude-1.jsonl", tmp_path, ["--keep", "0"])
+
+    for how, fault in (
         ("else", "new sends something else: "),
         ("again", "new compacts it again"),
         ("not", "new does not resume it: no such session"),
-    ],
-)
-def test_what_a_client_makes_of_a_result_is_a_fault_where_it_is_not_the_view(
-    shared: Path, capsys: pytest.CaptureFixture[str], how: str, fault: str
-) -> None:
-    answers(shared, how)
+    ):
+        answers(shared, how)
+        assert [line[: len(fault)] for line in resumed(outcome, "new", shared, comparer(shared), False)] == [fault]
+
+
+def test_a_fault_is_told_and_counted(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answers(shared, "again")
 
     assert run(shared) == 1
-    first, last = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"real/claude-1.jsonl: {fault}")
-    assert last == "1 transcripts: 1 written, 1 resumed, 1 not as promised"
+    assert capsys.readouterr().out.splitlines() == [
+        "real/claude-1.jsonl: new compacts it again",
+        "1 transcripts: 1 written, 1 resumed, 1 not as promised",
+    ]
 
 
 def test_what_cannot_be_compacted_is_a_fault(shared: Path, tmp_path: Path) -> None:
