@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
@@ -21,6 +21,7 @@ from core.context.tokens.models import Model, Prices
 from core.model import Block, Message, Usage, call_id, tool_results
 from core.stages.base import Scene, Stage
 from core.stages.verdict import AFTER_COMPACTION_TOKENS, LIFE, REREAD_TOKENS, SUMMARY_TOKENS, time_of
+from core.times import stamp
 from core.transcript.outline import outline_blocks
 from core.turn.pipeline import run
 
@@ -40,8 +41,10 @@ class History:
     overhead_tokens: int = 0
 
     def repeated(self, times: int) -> History:
-        """The same work done several times in one session."""
-        return replace(self, messages=tuple(m for n in range(times) for m in _copies(self.messages, n)))
+        """The same work done several times in one session, each time beginning a day after the time before ended."""
+        known = [time for m in self.messages if (time := time_of(m))]
+        each = max(known) - min(known) + timedelta(days=1) if known else timedelta()
+        return replace(self, messages=tuple(m for n in range(times) for m in _copies(self.messages, n, each)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +136,11 @@ class Sizes:
         return self._replaced[call, text]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Scene(Scene):
     """A scene that remembers sizes, and what the model sees in each state."""
 
-    sizes: Sizes | None = None
+    sizes: Sizes
     memory: dict[tuple[int, int], tuple[Scene, Projected, list[int]]] = field(default_factory=dict)
 
     def view(self) -> Projected:
@@ -155,11 +158,9 @@ class _Scene(Scene):
         return self.memory[key][1:]
 
     def _measured(self, messages: Sequence[Message]) -> list[int]:
-        assert self.sizes is not None
         return [round(self.sizes.of(m.content)) for m in messages]
 
     def block_tokens(self, blocks: Sequence[Block]) -> int:
-        assert self.sizes is not None
         return round(self.sizes.of(blocks))
 
 
@@ -270,17 +271,26 @@ def priced(model: Model) -> Model:
     return model if known else msgspec.structs.replace(model, prices=(UNKNOWN_PRICES,))
 
 
-def _copies(messages: Sequence[Message], number: int) -> Iterator[Message]:
-    """The messages once more, with ids of their own and on a day of their own."""
+def _copies(messages: Sequence[Message], number: int, each: timedelta) -> Iterator[Message]:
+    """The messages once more, with ids of their own, and so many times `each` later."""
     for message in messages if number else ():
         yield replace(
             message,
             uuids=tuple(f"{u}+{number}" for u in message.uuids),
+            timestamp=_later(message, number, each),
             response_id=message.response_id and f"{message.response_id}+{number}",
             content=tuple(_copy(b, number) for b in message.content),
         )
     if not number:
         yield from messages
+
+
+def _later(message: Message, number: int, each: timedelta) -> str:
+    try:
+        time = time_of(message)
+        return stamp(time + number * each) if time else message.timestamp
+    except OverflowError:  # a transcript may say any time, the calendar has an end
+        return message.timestamp
 
 
 def _copy(block: Block, number: int) -> Block:

@@ -198,3 +198,24 @@ def test_sizes_are_estimated_once() -> None:
     placeholders = sizes.count - sum(len(m.content) for m in history.messages)
     assert 0 < placeholders <= 12
     assert sizes.of([text("what a stage wrote")]) > 0
+
+
+def test_work_done_again_begins_a_day_later_and_finds_no_cache() -> None:
+    history = session(4, gap_minutes=600)  # longer than a day
+    thrice = history.repeated(3)
+
+    times = [m.timestamp for m in thrice.messages]
+    assert times == sorted(times)
+    assert len({*times}) == 3 * len({m.timestamp for m in history.messages})
+    for life in ("5m", "1h"):
+        assert replayed(session(4).repeated(3), NOTHING, Assumptions(400_000, life)).cold == 2
+
+
+@pytest.mark.parametrize("timestamp", ["", "soon", "9999-12-31T23:59:59Z"])
+def test_work_done_again_at_no_time_or_at_the_end_of_all_times_stays_there(timestamp: str) -> None:
+    messages = tuple(replace(m, timestamp=timestamp) for m in session(2).messages)
+
+    twice = History(messages, MODEL).repeated(2)
+
+    assert {m.timestamp for m in twice.messages} == {timestamp}
+    assert replayed(twice, NOTHING, Assumptions(400_000)).cold == 0
