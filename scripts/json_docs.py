@@ -21,7 +21,6 @@ sys.path.insert(0, str(ROOT))
 
 from pydantic import BaseModel  # noqa: E402 (the path comes first)
 
-from cli.commands.home import Home  # noqa: E402
 from cli.errors import WRONG_USAGE  # noqa: E402
 from core import errors  # noqa: E402
 from core.report.data import Report  # noqa: E402
@@ -31,6 +30,7 @@ from core.service.compact import CompactResult  # noqa: E402
 from core.service.context import ContextReport  # noqa: E402
 from core.service.doctor import DoctorReport  # noqa: E402
 from core.service.history import OutputText, SearchResult, TextList  # noqa: E402
+from core.service.home import Home  # noqa: E402
 from core.service.memory import MemoryUpdate, MemoryView  # noqa: E402
 from core.service.redact import RedactResult  # noqa: E402
 from core.service.sessions import SessionList  # noqa: E402

@@ -56,6 +56,7 @@ def test_without_sessions_of_this_folder_it_shows_those_of_all(
     found = json.loads(capsys.readouterr().out)
     assert len(found["sessions"]) == 5
     assert found["newest"]["session"]["id"] == "6"
+    assert found["folder"] == ""
     assert run([]) == 0
     assert "of all folders" in capsys.readouterr().out
 
@@ -79,7 +80,7 @@ def test_a_session_that_goes_away_meanwhile_is_passed_over(
             raise FileNotFoundError(2, "gone", str(path))
         return session_file(path)
 
-    monkeypatch.setattr("cli.commands.home.session_file", gone)
+    monkeypatch.setattr("core.service.home.session_file", gone)
 
     assert run(["--json"]) == 0
     assert json.loads(capsys.readouterr().out)["newest"]["session"]["id"] == "5"
@@ -91,4 +92,4 @@ def test_without_any_session_it_says_so(capsys: pytest.CaptureFixture[str]) -> N
     assert out.startswith("there is no session in ")
     assert "examples/session.jsonl" in out
     assert run(["--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"sessions": [], "more": False, "total": 0, "newest": None}
+    assert json.loads(capsys.readouterr().out) == {"sessions": [], "more": False, "total": 0, "folder": "", "newest": None}
