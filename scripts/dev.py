@@ -79,7 +79,7 @@ def check(_args: list[str]) -> int:
 def docs(_args: list[str]) -> int:
     """Build the documentation."""
     prepare("[dev]")
-    command = [str(PYTHON), "-m", "mkdocs", "build", "--quiet", "--strict", "-f", "scripts/mkdocs.yml"]
+    command = [str(PYTHON), "-m", "mkdocs", "build", "--strict", "-f", "scripts/mkdocs.yml"]
     return subprocess.call(command, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
 
 

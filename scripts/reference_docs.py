@@ -26,7 +26,7 @@ from core.settings import load  # noqa: E402
 from mcp_server.config import Config  # noqa: E402
 from mcp_server.server import make_server  # noqa: E402
 from mcp_server.tools import all_tools  # noqa: E402
-from scripts.json_docs import meanings  # noqa: E402
+from scripts import json_docs  # noqa: E402
 
 DOCS = ROOT / "docs"
 WIDTH = 100
@@ -62,9 +62,15 @@ def _command(name: str) -> str:
     context = click.Context(command, group, name, max_content_width=WIDTH, terminal_width=WIDTH)
     parts = _subcommands(command, context) if isinstance(command, click.Group) else []
     texts = [f"```text\n{c.get_help()}\n```\n" for c in (context, *parts)]
-    more = f"With `--json` it prints [these keys](../json.md#foldmark-{name}).\n"
+    more = f"With `--json` it prints [these keys](../json.md#{_anchor(name)}).\n"
     takes_json = any(p.name == "as_json" for c in (command, *(p.command for p in parts)) for p in c.params)
     return "\n".join([f"# foldmark {name}", "", _HEAD, "", *texts, *([more] if takes_json else [])])
+
+
+def _anchor(name: str) -> str:
+    """The first heading about a command in docs/json.md, as MkDocs makes links of headings."""
+    heading = next((text for text in json_docs.COMMANDS if text.split()[:1] == [name]), name)
+    return f"foldmark-{heading}".lower().replace(" ", "-")
 
 
 def _subcommands(group: click.Group, context: click.Context) -> list[click.Context]:
@@ -96,7 +102,7 @@ def _meanings(name: str) -> dict[str, str]:
     """What the keys of a tool's answer mean: it is annotated with their model."""
     function = next(tool.fn for tool in all_tools() if tool.name == name)
     (model,) = get_type_hints(function, include_extras=True)["return"].__metadata__
-    return meanings(model)
+    return json_docs.meanings(model)
 
 
 def _table(head: str, schema: Mapping[str, Any], meanings: Mapping[str, str] = MappingProxyType({})) -> list[str]:

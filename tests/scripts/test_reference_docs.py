@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from scripts import reference_docs
+import re
+
+from scripts import json_docs, reference_docs
 
 
 def test_the_pages_are_what_the_script_writes() -> None:
@@ -23,3 +25,12 @@ def test_every_argument_and_key_of_a_tool_is_explained() -> None:
     ]
 
     assert [line for line in tables if line.startswith("| `") and line.endswith("|  |")] == []
+
+
+def test_every_command_leads_to_the_first_heading_about_its_keys() -> None:
+    headings = re.findall(r"^## (foldmark.*)$", json_docs.page(), re.MULTILINE)
+    anchors = {heading.lower().replace(" ", "-") for heading in headings}
+    named = {a for text in reference_docs.pages().values() for a in re.findall(r"json\.md#([\w-]+)", text)}
+
+    assert named <= anchors
+    assert {"foldmark-compact", "foldmark-memory-show", "foldmark-snip-from-to"} <= named
