@@ -188,7 +188,7 @@ class _Draft:
                 self.media.setdefault(owner, {}).setdefault(body, decision)
             case Snipped():
                 self.snips.append(decision)
-            case Collapsed():
+            case Collapsed() if decision.uuids:  # one of nothing has no place
                 self.staged.append(decision)
             case Committed(ids=ids, at_request=at):
                 self.committed += [replace_fields(s, at_request=at) for s in self.staged if s.id in ids]

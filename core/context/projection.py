@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from core.context.decisions import Away, Collapsed, Notes, Replaced, Request, Snipped, State
+from core.context.rounds import contiguous
 from core.model import JSON, Block, Message, call_id, is_media, text_block, tool_results, without_thinking
 from core.transcript.blob import media_blob
 
@@ -89,10 +90,8 @@ def _stand_ins(messages: Sequence[Message], state: State) -> dict[str, _StandIn]
     index = {m.uuid: i for i, m in enumerate(messages)}
     owner: dict[str, _StandIn] = {}
     for span in state.committed:
-        places = [index[u] for u in span.uuids if u in index]
-        contiguous = len(places) == len(span.uuids) and places == list(range(places[0], places[0] + len(places)))
-        if contiguous and not any(u in owner for u in span.uuids):
-            owner |= dict.fromkeys(span.uuids, _stand_in(span, span.note, messages[places[0]]))
+        if contiguous(span.uuids, index) and not any(u in owner for u in span.uuids):
+            owner |= dict.fromkeys(span.uuids, _stand_in(span, span.note, messages[index[span.uuids[0]]]))
     for snip in state.snips:
         present = [u for u in snip.uuids if u in index and u not in owner]
         if present:

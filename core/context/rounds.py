@@ -6,7 +6,7 @@ parted from its result, no response is split, and what follows begins with a pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from core.model import Message, call_id, is_thinking, tool_results, tool_uses
 
@@ -31,6 +31,12 @@ def closed_points(messages: Sequence[Message]) -> list[int]:
         open_calls.update(call_id(b) for b in tool_uses(message) if call_id(b) in answered)
         open_calls.difference_update(call_id(b) for b in tool_results(message))
     return [*points, len(messages)]
+
+
+def contiguous(uuids: Sequence[str], places: Mapping[str, int]) -> bool:
+    """Whether some messages have all a place, each the one behind that of the one before; of no messages, false."""
+    found = [places[u] for u in uuids if u in places]
+    return bool(found) and len(found) == len(uuids) and found == [*range(found[0], found[0] + len(found))]
 
 
 def tail_start(messages: Sequence[Message], sizes_tokens: Sequence[int], keep_tokens: int) -> int:

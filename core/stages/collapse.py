@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from core.context.decisions import Collapsed, Committed, Decision, Withdrawn
-from core.context.rounds import tail_start
+from core.context.rounds import contiguous, tail_start
 from core.errors import InputError
 from core.model import Message, block_text, text_block
 from core.redact.values import redact_messages
@@ -89,10 +89,11 @@ class Collapse:
         batch = _batch(after, after.state.staged)
         decisions += batch
         after = _with(after, batch)
+        goal_tokens = scene.total_tokens - need_tokens
         for retained in (_retained_tokens(scene), *_DRAINED_TO, None):
             for span in self._spans(after, retained, closed_only=False):
-                if scene.total_tokens - after.total_tokens >= need_tokens:
-                    break
+                if after.total_tokens <= goal_tokens:
+                    return self._planned(scene, decisions, None)
                 batch = [span, *_batch(_with(after, [span]), [span])]
                 decisions += batch
                 after = _with(after, batch)
@@ -130,18 +131,18 @@ class Collapse:
 
     def _staged(self, scene: Scene) -> list[Collapsed]:
         """The spans to stage now; only closed ones."""
-        spans = self._spans(scene, _retained_tokens(scene), closed_only=True)
+        spans = [*self._spans(scene, _retained_tokens(scene), closed_only=True)]
         if scene.forced:
             return spans
         waiting = sum(s.tokens for s in spans)
-        places = {m.uuid: i for i, m in enumerate(scene.messages)}
+        places = _places(scene)
         covered = [s for s in (*scene.state.staged, *scene.state.committed) if s.uuids[-1] in places]
         newest = max((places[s.uuids[-1]] for s in covered), default=-1)
         fresh = sum(s.tokens for s in spans if places[s.uuids[0]] > newest)
         return spans if waiting >= MIN_UNSTAGED_TOKENS and fresh >= MIN_NEW_TOKENS else []
 
-    def _spans(self, scene: Scene, retained_tokens: int | None, closed_only: bool) -> list[Collapsed]:
-        """What may be staged, with notes, oldest first."""
+    def _spans(self, scene: Scene, retained_tokens: int | None, closed_only: bool) -> Iterator[Collapsed]:
+        """What may be staged, oldest first; a note is written when it is asked for."""
         messages = scene.view().messages
         sizes = scene.tokens(messages)
         if retained_tokens is None:
@@ -151,7 +152,7 @@ class Collapse:
         kept = self.settings.pinned | _known(scene)
         found = segments(scene, messages, sizes, end, kept)
         spans = (_span(scene, messages, one) for one in found if one.closed or not closed_only)
-        return [span for span in spans if span.note_tokens <= MAX_NOTE_SHARE * span.tokens]
+        return (span for span in spans if span.note_tokens <= MAX_NOTE_SHARE * span.tokens)
 
     def _due(self, scene: Scene) -> tuple[Sequence[Collapsed], Verdict | None]:
         """The staged spans to commit now."""
@@ -215,26 +216,28 @@ def _known(scene: Scene) -> frozenset[str]:
 def _withdrawn(scene: Scene) -> Iterator[Decision]:
     """Takes back what is staged and cannot be committed any more: its messages are gone, parted, or in a snip."""
     state = scene.state
-    taken = {u for d in (*state.snips,) for u in d.uuids} | {u for d in state.committed for u in d.uuids}
+    taken = {u for d in state.snips for u in d.uuids} | {u for d in state.committed for u in d.uuids}
     lost = tuple(s.id for s in state.staged if not _contiguous(scene, s.uuids) or taken & {*s.uuids})
     if lost:
         yield Withdrawn(lost, "its messages are not all there any more", scene.requests)
 
 
+def _places(scene: Scene) -> dict[str, int]:
+    return {m.uuid: i for i, m in enumerate(scene.messages)}
+
+
 def _contiguous(scene: Scene, uuids: Sequence[str]) -> bool:
-    places = {m.uuid: i for i, m in enumerate(scene.messages)}
-    found = [places[u] for u in uuids if u in places]
-    return len(found) == len(uuids) and found == [*range(found[0], found[0] + len(found))]
+    return contiguous(uuids, _places(scene))
 
 
 def _in_order(scene: Scene, spans: Sequence[Collapsed]) -> list[Collapsed]:
-    places = {m.uuid: i for i, m in enumerate(scene.messages)}
+    places = _places(scene)
     return sorted(spans, key=lambda s: places.get(s.uuids[0], -1))
 
 
 def _span(scene: Scene, messages: Sequence[Message], segment: Segment) -> Collapsed:
     """A segment with its draft."""
-    places = {m.uuid: i for i, m in enumerate(scene.messages)}
+    places = _places(scene)
     first, last = places[messages[segment.begin].uuid], places[messages[segment.end - 1].uuid]
     uuids = tuple(m.uuid for m in scene.messages[first : last + 1])
     room = min(MAX_NOTE_TOKENS, max(MIN_NOTE_TOKENS, round(NOTE_SHARE * segment.tokens)))

@@ -303,7 +303,7 @@ def test_a_span_stands_for_its_messages_once_it_is_committed() -> None:
     assert projected(staged, Committed(("c1",)), Withdrawn(("c1",))).changed_from is None
 
 
-@pytest.mark.parametrize("uuids", [("u2", "u4"), ("u3", "u2"), ("u2", "lost")])
+@pytest.mark.parametrize("uuids", [("u2", "u4"), ("u3", "u2"), ("u2", "lost"), ("u2", "u2"), ()])
 def test_a_span_that_is_not_there_as_it_was_is_passed_over(uuids: tuple[str, ...]) -> None:
     assert projected(Collapsed("c1", uuids, "note"), Committed(("c1",))).changed_from is None
 

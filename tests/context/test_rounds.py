@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.rounds import cut_points, in_thinking_loop, tail_start
+from core.context.rounds import contiguous, cut_points, in_thinking_loop, tail_start
 from core.context.view import messages_of
 from core.model import Block, Message, tool_results, tool_uses
 from core.testing import Transcript
@@ -138,3 +138,11 @@ def test_two_halves_without_an_id_are_no_pair() -> None:
     result: Block = {**RESULT, "tool_use_id": None}
 
     assert cut_points([response(call), PROMPT, Message("user", "results", (result,))]) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(
+    ("uuids", "is_so"),
+    [("bc", True), ("d", True), ("ac", False), ("cb", False), ("bb", False), ("dx", False), ("", False)],
+)
+def test_neighbours_are_all_there_and_in_order_and_nothing_has_no_place(uuids: str, is_so: bool) -> None:
+    assert contiguous(uuids, {"a": 0, "b": 1, "c": 2, "d": 3}) is is_so

@@ -29,6 +29,8 @@ from core.stages.collapse import (
 from core.stages.segments import LEAST_TOKENS, MOST_TOKENS, segments
 from core.stages.snip import Snip
 from core.stages.stand_in import shown_by
+from core.summarizers.base import Summary, SummaryRequest
+from core.summarizers.extractive import Extractive
 from core.transcript.projects import session_file
 from tests.stages.build import MODEL, History, pairs_are_whole, resumed, sent
 
@@ -278,6 +280,30 @@ def test_a_drain_frees_what_is_needed_oldest_first() -> None:
     assert 8_000 <= plan.tokens_freed < 20_000
     places = [now.messages.index(next(m for m in now.messages if m.uuid == s.uuids[0])) for s in of(plan, Collapsed)]
     assert places == sorted(places)
+
+
+def test_a_drain_writes_no_more_notes_than_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = scene(turns(20))
+    folded = len(of(Collapse().drain(found, 5_000), Collapsed))
+    summarize, notes = Extractive.summarize, list[str]()
+
+    def counted(self: Extractive, request: SummaryRequest) -> Summary:
+        notes.append("")
+        return summarize(self, request)
+
+    monkeypatch.setattr(Extractive, "summarize", counted)
+    Collapse().drain(found, 5_000)
+    assert len(notes) <= 2 * (folded + 1)  # a second try each
+
+
+def test_a_span_of_no_messages_is_passed_over() -> None:
+    found = scene(turns(10), now=LATER)
+    damaged = applied(
+        found, Plan("x", (Collapsed("x", (), "a note"), Committed(("x",)), Collapsed("y", (), "another")))
+    )
+
+    assert Collapse().plan(damaged) == Collapse().plan(found)
+    assert damaged.view() == found.view()
 
 
 def test_a_drain_commits_what_is_staged_and_leaves_the_last_turn_at_most() -> None:
