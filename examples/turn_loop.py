@@ -57,13 +57,27 @@ class Agent:
     def __init__(
         self, folder: Path, endpoint: Endpoint, clock: Callable[[], datetime], edits: Form = "content", window: int = 0
     ) -> None:
-        own, self.folder, self.disk, self.clock = folder / ".agent", folder, Disk([folder]), clock
-        self.saved, self.snip, self.collapse = own / "journal.jsonl", Snip(), Collapse()
-        clearing = Microcompact(MicrocompactSettings(form=edits, time_based=True))
-        stages, request = (ToolBudget(), ReadDedup(), self.snip, clearing, self.collapse), RequestOptions(edits=edits)
-        settings = TurnSettings(MODEL, SYSTEM, TOOLS, request, stages, window or None, nudges=True, cwd=str(folder))
+        self.folder = folder
+        self.clock = clock
+        self.disk = Disk([folder])
+        self.snip = Snip()
+        self.collapse = Collapse()
+        own = folder / ".agent"
+        self.saved = own / "journal.jsonl"
         journal = Journal.load(self.saved.read_bytes()) if self.saved.exists() else Journal(str(folder))
-        self.fixed = FixedContext(Place(str(folder), "", str(own), self.disk, self.today, git_in(folder)))
+        clearing = Microcompact(MicrocompactSettings(form=edits, time_based=True))
+        settings = TurnSettings(
+            MODEL,
+            SYSTEM,
+            TOOLS,
+            RequestOptions(edits=edits),
+            stages=(ToolBudget(), ReadDedup(), self.snip, clearing, self.collapse),
+            window_tokens=window or None,
+            nudges=True,
+            cwd=str(folder),
+        )
+        place = Place(str(folder), "", str(own), self.disk, self.today, git_in(folder, os.environ))
+        self.fixed = FixedContext(place)
         self.work = Work(journal, settings, Store(own / "tool-results"), clock, self.fixed)
         self.talk = Conversation(self.work, endpoint, tools=self.run, world=self.world)
 
@@ -73,7 +87,8 @@ class Agent:
             said = self.talk.turn(question).reply.text
         finally:
             self.saved.parent.mkdir(mode=0o700, exist_ok=True)
-            (new := self.saved.with_suffix(".new")).write_bytes(self.work.journal.dump())
+            new = self.saved.with_suffix(".new")
+            new.write_bytes(self.work.journal.dump())
             new.replace(self.saved)
         return f"{said}\n[context: {self.talk.window_state()}]"
 
@@ -99,7 +114,8 @@ class Agent:
 
     def result_of(self, call: Block) -> Block:
         """What one call comes to; a snip, and its undoing, is a decision like those of the stages."""
-        scene, given = self.work.scene(), {key: string(value) for key, value in mapping(call["input"]).items()}
+        scene = self.work.scene()
+        given = {key: string(value) for key, value in mapping(call["input"]).items()}
         try:
             if call["name"] == "Read":
                 text = self.disk.read(self.path_of(call))

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 SOURCES = [path for package in ("core", "cli", "mcp_server") for path in sorted((ROOT / package).rglob("*.py"))]
 
 LAYERS = (
-    ("core.errors", "core.model", "core.times", "core.defaults"),
+    ("core.errors", "core.model", "core.times", "core.defaults", "core.environment"),
     ("core.redact", "core.layers", "core.ids"),
     ("core.transcript", "core.settings", "core.facts"),
     ("core.context",),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import click
@@ -61,7 +63,7 @@ def command(
     now, home = datetime.now(UTC), Path.home()
     target = Target(options.state_dir() / "locks", out_dir)
     choices = choices_of(settings, home, target, StageSettings(Measuring.of(settings), now))
-    machine = Machine(home, settings.claude_dir, git_in, now.astimezone().tzinfo or UTC)
+    machine = Machine(home, settings.claude_dir, partial(git_in, env=os.environ), now.astimezone().tzinfo or UTC)
     printed = _Printed()
     voice = Voice(
         endpoint(),

@@ -19,6 +19,7 @@ import msgspec
 from core.api.endpoint import ApiError, Reply
 from core.api.failures import classify
 from core.api.patience import Attempts, Patience
+from core.environment import small
 from core.model import JSON, Usage, mapping, mappings, string, text_block
 from core.transcript.formats.messages import usage_of
 
@@ -27,11 +28,10 @@ _NO_HOOKS = ("--settings", '{"disableAllHooks":true}')
 _NEW = ("--tools", "", "--no-session-persistence")
 _OLD = ("--disallowedTools", "Bash,Edit,Write,Read,Glob,Grep,WebFetch,WebSearch,Task,NotebookEdit,TodoWrite")
 """Of versions that do not know how to have no tools."""
-_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "SHELL", "TMPDIR", "TEMP", "TMP", "USERPROFILE", "APPDATA",
-         "LOCALAPPDATA", "SYSTEMROOT", "COMSPEC", "PATHEXT", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS",
-         "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "IS_SANDBOX",
+_KEPT = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
+         "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "IS_SANDBOX",
          "CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY")  # fmt: skip
-_KEPT_PREFIXES = ("LC_", "XDG_", "ANTHROPIC_", "AWS_", "GOOGLE_", "CLOUD_ML_", "VERTEX_", "AZURE_")
+_KEPT_PREFIXES = ("ANTHROPIC_", "AWS_", "GOOGLE_", "CLOUD_ML_", "VERTEX_", "AZURE_")
 _QUIET = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 _SLICE_S = 0.5
 """How long a cancelled program goes on at most."""
@@ -43,8 +43,7 @@ def small_environment(env: Mapping[str, str]) -> dict[str, str]:
 
     Variables of a session that Foldmark itself was started in are not among it: the program refuses to run in one.
     """
-    kept = {k: v for k, v in env.items() if k.upper() in _KEPT or k.upper().startswith(_KEPT_PREFIXES)}
-    return {**kept, **_QUIET}
+    return {**small(env, _KEPT, _KEPT_PREFIXES), **_QUIET}
 
 
 @dataclass(frozen=True, slots=True)

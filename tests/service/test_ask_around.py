@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -271,7 +273,11 @@ def test_a_saved_session_holds_what_was_told(project: Path, tmp_path: Path) -> N
 
 
 def test_git_is_asked_in_the_folder_of_the_project(project: Path, tmp_path: Path) -> None:
-    result = asked(story(project).write(tmp_path / "s.jsonl"), fake := Fake(), machine(project, git=git_in))
+    result = asked(
+        story(project).write(tmp_path / "s.jsonl"),
+        fake := Fake(),
+        machine(project, git=partial(git_in, env=os.environ)),
+    )
 
     assert result.answer == "Done."
     assert "Branch:" not in body(fake)  # no repository
