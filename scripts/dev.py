@@ -2,7 +2,7 @@
 """Set up what a clone needs in `.venv`, then show or check the program.
 
     python3 scripts/dev.py demo     compact the bundled session, offline, and show what happened
-    python3 scripts/dev.py test     run the tests (some minutes; names of files run those alone)
+    python3 scripts/dev.py test     run the tests (some minutes; files by name, --cov for coverage)
     python3 scripts/dev.py check    formatting, lint, types
     python3 scripts/dev.py docs     build the documentation into build/site; a broken link fails
 
@@ -59,11 +59,12 @@ def demo(_args: list[str]) -> int:
 
 
 def test(args: list[str]) -> int:
-    """Run the tests with coverage."""
+    """Run the tests, as many side by side as there are processors, but no more than four: each collects them all."""
     prepare("[dev]")
     if not args:
         print("running all tests: this takes some minutes", file=sys.stderr, flush=True)
-    return subprocess.call([str(PYTHON), "-m", "pytest", "-q", "--cov", "--cov-report=term", *args])
+    side_by_side = ["-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
+    return subprocess.call([str(PYTHON), "-m", "pytest", "-q", *side_by_side, *args])
 
 
 def check(_args: list[str]) -> int:
