@@ -183,7 +183,3 @@ def test_it_says_how_full_the_context_is(example: ModuleType, folder: Path, cloc
         said = agent(example, folder, api, clock, "content", 60_000).ask("word " * 12_000)
 
     assert said == "Read.\n[context: warning]"
-
-
-def test_it_is_short() -> None:
-    assert len(EXAMPLE.read_text(encoding="utf-8").splitlines()) < 120
