@@ -19,6 +19,6 @@ def test_a_broken_link_fails(link: str, code: int, tmp_path: Path, monkeypatch: 
     shutil.copy(dev.ROOT / "scripts" / "mkdocs.yml", tmp_path / "scripts")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(dev, "PYTHON", Path(sys.executable))
-    monkeypatch.setattr(dev, "prepare", lambda extra: None)
+    monkeypatch.setattr(dev, "prepare", lambda _: None)
 
     assert dev.docs([]) == code
