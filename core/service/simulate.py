@@ -99,7 +99,7 @@ def simulate(
         for policy in policies(life):
             step(policy.name)
             outcomes.append(replayed(work, policy, assumptions, sizes))
-        if charged := _charged(session, history, options.repeats):
+        if options.repeats == 1 and (charged := _charged(session, history)):  # it did not do the work in one session
             outcomes.append(charged)
         results += [_result(o, outcomes[0], history.model, reread_tokens) for o in outcomes]
     return Simulation(
@@ -130,19 +130,19 @@ def _all_messages(log: Log, chain: Chain, session: Session) -> tuple[Message, ..
     return messages_of(log, replace(chain, entries=tuple(rows.values())), session.dialect)
 
 
-def _charged(session: Session, history: History, repeats: int) -> Outcome | None:
+def _charged(session: Session, history: History) -> Outcome | None:
     """What the client did, by the usage that it recorded; the output is estimated as for the policies."""
     charged = [m for m in history.messages if m.usage and m.usage.prompt_tokens]
     if not charged:
         return None
     outcome, sizes = Outcome(CLIENT), Sizes(history)
-    for message in charged * repeats:
+    for message in charged:
         usage = message.usage or Usage()
         outcome.requests += 1
         outcome.cold += not usage.cache_read_tokens
         outcome.add(msgspec.structs.replace(usage, output_tokens=round(sizes.of(message.content))), history.model)
     if session.claude:
-        outcome.compactions = repeats * sum(e.is_boundary for e in session.claude.log.entries)
+        outcome.compactions = sum(e.is_boundary for e in session.claude.log.entries)
     return outcome
 
 
