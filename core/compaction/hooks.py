@@ -176,6 +176,7 @@ def _run(command: str, given: bytes, timeout_s: float) -> tuple[int, str, str]:
     """Status, output and errors of a shell command; after the timeout it is killed with all that it started.
 
     It has ended when it has ended itself: what it leaves running may hold its outputs open.
+    It inherits the whole environment: it is the user's, and may need any of it.
     """
     process = subprocess.Popen(
         command,

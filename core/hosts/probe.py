@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from threading import Timer
 from typing import IO
 
+from core.environment import small
 from core.hosts.base import Launch
 from core.model import JSON
 
@@ -23,11 +24,15 @@ class NoServer(Exception):
     """The server did not answer; the text says how far it came."""
 
 
-def probe(launch: Launch, timeout_s: float = TIMEOUT_S) -> list[str]:
-    """The names of the server's tools.  Raises `NoServer`; the server has ended either way."""
+def probe(launch: Launch, env: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> list[str]:
+    """The names of the server's tools.  Raises `NoServer`; the server has ended either way.
+
+    Of the variables of this process it gets as little as hosts hand down.
+    """
     try:
         server = subprocess.Popen(
             [launch.command, *launch.args],
+            env={**small(env), **launch.env},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

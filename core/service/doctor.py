@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -53,7 +53,7 @@ def doctor(settings: Settings, private_dirs: Sequence[Path], machine: Machine, l
     asked for its tools.  Nothing is written."""
     checks = [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
     checks += [_writable(folder) for folder in private_dirs]
-    checks.append(_server(launch))
+    checks.append(_server(launch, machine.env))
     hosts = host_states(machine)
     checks += [_broken(host) for host in hosts if host.problem or host.missing]
     lines = [
@@ -93,9 +93,9 @@ def _models(path: Path | None) -> Check:
     return Check(name="model table", state="ok", message=str(path) if path else "the built-in one")
 
 
-def _server(launch: Launch) -> Check:
+def _server(launch: Launch, env: Mapping[str, str]) -> Check:
     try:
-        return Check(name="server", state="ok", message=f"answers, with {len(probe(launch))} tools")
+        return Check(name="server", state="ok", message=f"answers, with {len(probe(launch, env))} tools")
     except NoServer as error:
         advice = f"start it by hand to see more: {launch.command} {' '.join(launch.args)}"
         return Check(name="server", state="problem", message=str(error), advice=advice)
