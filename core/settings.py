@@ -121,7 +121,7 @@ def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | tuple[Path,
 
 
 def _path(text: str, base: Path, home: Path) -> Path:
-    if text == "~" or text.startswith(("~/", "~\\")):
+    if text == "~" or text.startswith("~/"):
         return home / text[2:]
     return base / text
 

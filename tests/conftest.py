@@ -20,6 +20,5 @@ def scratch_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir(exist_ok=True)
     for name in [n for n in os.environ if n.startswith(("FOLDMARK_", "CLAUDE", "XDG_", "ANTHROPIC_"))]:
         monkeypatch.delenv(name)
-    for name in ("HOME", "USERPROFILE"):
-        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("HOME", str(home))
     return home

@@ -140,11 +140,8 @@ def _waited(process: subprocess.Popen[str], prompt: str, attempts: Attempts) -> 
 
 def _end(process: subprocess.Popen[str]) -> None:
     """Ends the program with all that it started."""
-    if os.name == "posix":
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    else:
-        process.kill()
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _reply(done: subprocess.CompletedProcess[str]) -> Reply:

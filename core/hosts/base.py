@@ -32,8 +32,6 @@ class Machine:
         """Where desktop programs keep their settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
-        if self.platform == "win32":
-            return self.folder("APPDATA", "AppData", "Roaming")
         return self.folder("XDG_CONFIG_HOME", ".config")
 
 

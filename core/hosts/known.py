@@ -22,13 +22,7 @@ def find_host(name: str) -> Host:
 
 
 def _claude_desktop(machine: Machine) -> Path:
-    """The file; of the packaged app for Windows, the one that its sandbox shows it."""
-    name = "claude_desktop_config.json"
-    if machine.platform == "win32":
-        packages = machine.folder("LOCALAPPDATA", "AppData", "Local") / "Packages"
-        for folder in sorted(packages.glob("Claude_*/LocalCache/Roaming/Claude")):
-            return folder / name
-    return machine.app_data() / "Claude" / name
+    return machine.app_data() / "Claude" / "claude_desktop_config.json"
 
 
 def _claude_code(machine: Machine) -> Path:

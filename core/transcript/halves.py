@@ -25,7 +25,7 @@ _decode = msgspec.msgpack.Decoder(Scan).decode
 
 def can_fork() -> bool:
     """Whether a second process can be had, and would be of use."""
-    return hasattr(os, "fork") and threading.active_count() == 1 and (os.cpu_count() or 1) > 1
+    return threading.active_count() == 1 and (os.cpu_count() or 1) > 1
 
 
 class Front:

@@ -32,8 +32,6 @@ DONE: dict[str, JSON] = {
     "modelUsage": {"claude-haiku-5-5": {}},
 }
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-in for the program is a script with a #! line")
-
 
 def program(folder: Path, answer: JSON, before: str = "", code: int = 0) -> Program:
     """A script that notes how it was called, and prints an answer."""

@@ -159,13 +159,11 @@ def test_an_unknown_host_is_refused_with_those_that_are_known() -> None:
     [
         ("claude-desktop", "linux", {}, ".config/Claude/claude_desktop_config.json"),
         ("claude-desktop", "darwin", {}, "Library/Application Support/Claude/claude_desktop_config.json"),
-        ("claude-desktop", "win32", {}, "AppData/Roaming/Claude/claude_desktop_config.json"),
         ("claude-code", "linux", {}, ".claude.json"),
         ("claude-code", "linux", {"CLAUDE_CONFIG_DIR": "{home}/c"}, "c/.claude.json"),
-        ("cursor", "win32", {}, ".cursor/mcp.json"),
+        ("cursor", "linux", {}, ".cursor/mcp.json"),
         ("vscode", "linux", {"XDG_CONFIG_HOME": "{home}/x"}, "x/Code/User/mcp.json"),
         ("vscode", "darwin", {}, "Library/Application Support/Code/User/mcp.json"),
-        ("vscode", "win32", {"APPDATA": "{home}/r"}, "r/Code/User/mcp.json"),
         ("codex", "linux", {}, ".codex/config.toml"),
         ("codex", "linux", {"CODEX_HOME": "{home}/k"}, "k/config.toml"),
         ("gemini", "darwin", {}, ".gemini/settings.json"),
@@ -177,13 +175,6 @@ def test_each_host_keeps_its_settings_where_it_does(
     machine = Machine(platform, tmp_path, {key: value.format(home=tmp_path) for key, value in env.items()})
 
     assert find_host(name).config(machine) == tmp_path / path
-
-
-def test_the_packaged_app_for_windows_reads_a_file_of_its_own(tmp_path: Path) -> None:
-    folder = tmp_path / "AppData/Local/Packages/Claude_abc/LocalCache/Roaming/Claude"
-    folder.mkdir(parents=True)
-
-    assert find_host("claude-desktop").config(Machine("win32", tmp_path)) == folder / "claude_desktop_config.json"
 
 
 def test_a_hosts_own_program_is_told_the_same() -> None:
