@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import msgspec
 
@@ -20,7 +21,7 @@ from core.memory.limits import DEFAULT_LIMITS, MemoryLimits
 from core.memory.notes import Notes, budget_tokens
 from core.memory.operations import Add, Operation, Replace, apply
 from core.memory.part import Part, Unseen, chunks, unseen
-from core.model import JSON, Usage, block_text
+from core.model import JSON, Message, Usage, block_text
 from core.redact.values import redact_messages
 from core.service.session import Result, Session, SessionRef, opened
 from core.service.usage import Spent, spent
@@ -139,7 +140,7 @@ def edit(file: SessionFile, operations: Sequence[JSON], limits: MemoryLimits = D
     """
     with MemoryFiles.beside(file).locked(limits.wait_s), _read(file, limits) as desk:
         work = _Work(desk, CALLER)
-        evidence = evidence_of(desk.session.messages)
+        evidence = evidence_of(desk.clean)
         found, refused = list[Operation](), list[str]()
         for raw in operations:
             try:
@@ -157,6 +158,11 @@ class _Desk:
     session: Session
     files: MemoryFiles
     limits: MemoryLimits
+
+    @cached_property
+    def clean(self) -> tuple[Message, ...]:
+        """The messages without secrets, as the notes and a caller know them."""
+        return redact_messages(self.session.messages)
 
     @property
     def sizes_tokens(self) -> Sequence[int]:
@@ -221,11 +227,11 @@ class _Work:
 
     def note(self, seen: Unseen, extractor: Extractor) -> None:
         """Note what is new, piece by piece; pieces that are too long for a model are halved."""
-        messages, sizes = self.desk.session.messages, self.desk.sizes_tokens
+        messages, sizes = self.desk.clean, self.desk.sizes_tokens
         most, halvings = extractor.part_tokens, 0
         while seen.start < seen.end:
             end = next(chunks(sizes, messages, seen, most))
-            view = (*messages[: seen.start], *redact_messages(messages[seen.start : end]))
+            view = messages[:end]
             evidence = evidence_of(view)
             part = Part(self.notes, view, seen.start, evidence, self.desk.session.title, self.desk.budget_tokens)
             tokens = sum(sizes[seen.start : end])

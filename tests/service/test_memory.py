@@ -22,6 +22,7 @@ from core.memory.notes import Notes, item
 from core.memory.operations import Add
 from core.memory.part import Part
 from core.model import JSON, Usage
+from core.redact.text import redact
 from core.service import memory
 from core.service.memory import edit, show, update
 from core.testing import SESSION_ID, Transcript
@@ -288,6 +289,24 @@ def test_secrets_of_the_session_are_neither_sent_nor_kept(path: Path) -> None:
 
     assert all(token not in str(part.new) for part in model.parts)
     assert all(token not in p.read_text("utf-8") for p in MemoryFiles.beside(session_file(path)).folder.iterdir())
+
+
+def test_what_the_user_said_with_a_secret_in_it_may_be_quoted(path: Path) -> None:
+    token = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    said = f"Always push with {token} from here."
+    talk(1).prompt(said).answer("Ok.").write(path)
+    quoted: JSON = {"op": "add", "section": "constraints", "text": said}
+
+    done = edit(session_file(path), [quoted])
+
+    assert (done.operations, done.refused) == (1, ())
+    assert notes_of(path).of("constraints")[0].text == redact(said)
+
+    update(session_file(path), ByRule())
+    talk(1).prompt(said).answer("Ok.").prompt("Go on").answer("Ok.").write(path)
+    again = Model(lambda _part: Extracted((Add("goal", said),)))
+    assert update(session_file(path), again).refused == ()
+    assert token not in str(again.parts[-1].view)
 
 
 def test_a_caller_changes_notes_by_operations_and_is_told_what_was_refused(path: Path) -> None:
