@@ -233,11 +233,16 @@ def machine() -> Machine:
 
 
 def launch() -> Launch:
-    """How a host starts this program's server: neither a PATH nor a `foldmark` in the working folder counts."""
+    """How a host starts this program's server: neither a PATH nor a `foldmark` in the working folder counts.
+
+    Where sessions are has to be said: programs of the desktop do not have the variables of a shell.
+    """
     import foldmark
     from core.hosts.base import Launch
 
-    return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"))
+    folder = os.environ.get("CLAUDE_CONFIG_DIR")
+    env = {"CLAUDE_CONFIG_DIR": str(Path.home() / folder)} if folder else {}
+    return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"), env)
 
 
 def lock_dir() -> Path:

@@ -29,7 +29,7 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
     """Register the Foldmark server with HOST, so that its model can look at its own context and compact it.
 
     Shows the change to the host's settings and asks first; everything else in the file stays as it is, and a copy of
-    it is kept.  With --remove the file is what it was before.
+    it is kept.  With --remove the file is what it was before.  Where CLAUDE_CONFIG_DIR is set, the host hands it on.
     """
     machine = options.machine()
     if remove:

@@ -35,6 +35,17 @@ def test_the_change_is_shown_and_made_when_a_person_agrees(config: Path) -> None
     assert entry["args"][1] == "serve"
 
 
+def test_the_server_is_told_where_sessions_are(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    CliRunner().invoke(foldmark, ["setup", "cursor", "--yes"])
+    assert "env" not in json.loads(config.read_text())["mcpServers"]["foldmark"]
+
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/data/claude")
+    CliRunner().invoke(foldmark, ["setup", "cursor", "--yes"])
+
+    entry = json.loads(config.read_text())["mcpServers"]["foldmark"]
+    assert entry["env"] == {"CLAUDE_CONFIG_DIR": "/data/claude"}
+
+
 def test_nothing_is_done_when_a_person_does_not(config: Path) -> None:
     result = CliRunner().invoke(foldmark, ["setup", "cursor"], input="n\n")
 
