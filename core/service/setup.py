@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from core.model import JSON
 from core.redact.text import redact
 from core.service.session import Result
 from core.transcript.live import FileState
-from core.transcript.writer import make_private, replace, write_new
+from core.transcript.writer import make_private, put, remove, replace, write_new
 
 Runner = Callable[[Sequence[str]], int]
 """Runs a program to its end and gives its exit code; 127 where there is none of that name."""
@@ -123,7 +124,8 @@ def plan_removal(name: str, machine: Machine, state_dir: Path) -> Setup:
 def apply_setup(setup: Setup, run: Runner) -> SetupResult:
     """Makes the change: by the host's own command, or by writing its file anew; a copy of before is kept.
 
-    Raises `Changed` when the file is another one by now, WriteFailed; then nothing was written.
+    Raises `Changed` when the file is another one by now, `InputError` when it cannot be read any more, WriteFailed;
+    then the file is as it was.
     """
     result = setup.result
     if setup.needless:
@@ -136,9 +138,9 @@ def apply_setup(setup: Setup, run: Runner) -> SetupResult:
     backup, folders = _keep(setup), _folders(setup)
     if not _done_by_host(setup, run):
         _write(setup, _state_of(setup))
-    left = _bytes(setup.config) or b""
+    left = _content(setup.config) or b""
     receipt = _Receipt(str(setup.config), str(backup) if backup else "", _digest(left), folders)
-    _put(setup.receipt, msgspec.json.encode(receipt))
+    put(setup.receipt, msgspec.json.encode(receipt))
     return result.model_copy(update={"changed": True, "backup": receipt.backup})
 
 
@@ -157,7 +159,7 @@ def _state(host: Host, machine: Machine) -> HostState:
         problem = str(error)
     except Damaged as error:
         problem = f"{config}: {error}"
-    found = config.exists() or (config.parent.exists() and config.parent != machine.home)
+    found = os.path.exists(config) or (os.path.exists(config.parent) and config.parent != machine.home)
     return HostState(
         host=host.name,
         label=host.label,
@@ -202,12 +204,17 @@ def _planned(
 
 def _read(host: Host, machine: Machine) -> tuple[Path, bytes | None]:
     config = host.config(machine)
-    if config.is_fifo() or config.is_char_device():  # reading it would not end
-        raise InputError(f"{config} is no ordinary file", "look at it, and move it away")
+    return config, _content(config)
+
+
+def _content(config: Path) -> bytes | None:
+    """What a file holds, None where there is none; raises `InputError`."""
     try:
-        return config, config.read_bytes()
+        if config.is_fifo() or config.is_char_device():  # reading it would not end
+            raise InputError(f"{config} is no ordinary file", "look at it, and move it away")
+        return config.read_bytes()
     except FileNotFoundError:
-        return config, None
+        return None
     except OSError as error:
         raise InputError(f"{config}: {error.strerror}", "check the path and who may read it") from None
 
@@ -239,7 +246,7 @@ def _done_by_host(setup: Setup, run: Runner) -> bool:
     """Whether the host's own command made the entry; where it fails, its file is as it was or better."""
     if not setup.result.command or run(setup.result.command) != 0:
         return False
-    left = _bytes(setup.config)
+    left = _content(setup.config)
     with suppress(Damaged):
         return left is not None and _is_registered(setup.host, left)
     return False
@@ -258,43 +265,37 @@ def _keep(setup: Setup) -> Path | None:
     if setup.before is None:
         return None
     backup = setup.receipt.with_name(f"{setup.host.name}.{_digest(setup.before)[:12]}.bak")
-    _put(backup, setup.before)
+    put(backup, setup.before)
     return backup
 
 
 def _folders(setup: Setup) -> tuple[str, ...]:
     """The folders that have to be made, with those that an earlier registration made."""
     receipt = _receipt(setup.receipt)
-    made = [str(folder) for folder in setup.config.parents if not folder.exists()]
+    made = [str(folder) for folder in setup.config.parents if not os.path.exists(folder)]
     return (*made, *(receipt.folders if receipt else ()))
 
 
 def _forget(setup: Setup) -> None:
     """Takes away what the registration left beside the file."""
     receipt = _receipt(setup.receipt)
-    setup.receipt.unlink(missing_ok=True)
+    remove(setup.receipt, missing_ok=True)
     with suppress(OSError):  # somebody keeps something in it now
         for folder in receipt.folders if receipt and setup.after is None else ():
             Path(folder).rmdir()
 
 
-def _put(path: Path, data: bytes) -> None:
-    make_private(path.parent)
-    path.unlink(missing_ok=True)
-    write_new(path, [data])
-
-
 def _state_of(setup: Setup) -> FileState | None:
     """The state of the file, None where there is none; raises `Changed` where it is not what was read."""
-    state = FileState.of(setup.config) if setup.config.exists() else None
-    if _bytes(setup.config) != setup.before:
+    state = FileState.of(setup.config) if os.path.exists(setup.config) else None
+    if _content(setup.config) != setup.before:
         raise Changed(f"{setup.config}: the file was changed meanwhile", "run the command again")
     return state
 
 
 def _write(setup: Setup, state: FileState | None) -> None:
     if setup.after is None:
-        setup.config.unlink(missing_ok=True)
+        remove(setup.config, missing_ok=True)
     elif state:
         replace(setup.config, [setup.after], state)
     else:
@@ -320,10 +321,6 @@ def _backed_up(receipt: _Receipt) -> bytes | None:
         return Path(receipt.backup).read_bytes()
     except OSError as error:
         raise InputError(f"{receipt.backup}: {error.strerror}", "take the entry out of the file by hand") from None
-
-
-def _bytes(path: Path) -> bytes | None:
-    return path.read_bytes() if path.exists() else None
 
 
 def _digest(data: bytes) -> str:

@@ -15,7 +15,7 @@ from core.errors import Changed, FoldmarkError, InputError, WriteFailed
 from core.transcript.projects import SUFFIX
 from core.transcript.records import VERSION, Record, Undone, refuse_only_copy
 from core.transcript.store import Store
-from core.transcript.writer import locked, make_private, write_new
+from core.transcript.writer import locked, make_private, remove, write_new
 
 _NAME = "foldmark.json"
 
@@ -49,7 +49,7 @@ def write_document(path: Path, record: Record, data: bytes) -> None:
     beside = record_path(path)
     make_private(beside.parent)
     if not path.exists():  # a process that was killed left it
-        beside.unlink(missing_ok=True)
+        remove(beside, missing_ok=True)
     write_new(beside, [record.row(data)])
     try:
         write_new(path, [data])
@@ -67,10 +67,7 @@ def undo(path: Path, lock_dir: Path) -> Undone:
     """
     with locked(path, lock_dir):
         record = undoable(path)
-        try:
-            path.unlink()
-        except OSError as error:
-            raise WriteFailed(f"{path}: {error.strerror}") from None
+        remove(path)
         _forget(path)
         with suppress(FoldmarkError):  # what stays is in nobody's way
             Store.beside(path).remove()

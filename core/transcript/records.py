@@ -17,12 +17,12 @@ from pathlib import Path
 
 import msgspec
 
-from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
+from core.errors import Changed, FoldmarkError, InputError, Locked
 from core.transcript.live import FileState, open_in
 from core.transcript.projects import AGENT_PREFIX, SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES, Log, open_log
 from core.transcript.store import Store
-from core.transcript.writer import locked, replace
+from core.transcript.writer import locked, remove, replace
 
 TYPE = "foldmark"
 REDACTED = "redact"
@@ -255,10 +255,7 @@ def _remove(log: Log, state: FileState) -> None:
     path = log.path
     if FileState.of(path) != _read_state(log, state):
         raise Changed(f"{path.name} was written by another program meanwhile", "run the command again")
-    try:
-        path.unlink()
-    except OSError as error:
-        raise WriteFailed(f"{path}: {error.strerror}") from None
+    remove(path)
     with suppress(FoldmarkError):  # as of a block: what stays is in nobody's way
         Store.beside(path).remove()
 

@@ -61,6 +61,26 @@ def write_new(path: Path, pieces: Iterable[bytes]) -> None:
             raise
 
 
+def put(path: Path, data: bytes) -> None:
+    """Write a file (mode 0600), with its folders, whether or not one stands there; a link there is replaced itself.
+
+    Raises WriteFailed.
+    """
+    make_private(path.parent)
+    with _failing(path), _temporary(path) as (fd, temp):
+        _write_all(fd, [data])
+        os.fsync(fd)
+        os.replace(temp, path)
+    with contextlib.suppress(OSError):  # as of a replacement
+        _sync_folder(path.parent)
+
+
+def remove(path: Path, missing_ok: bool = False) -> None:
+    """Remove a file; raises WriteFailed."""
+    with _failing(path):
+        path.unlink(missing_ok)
+
+
 def replace(path: Path, pieces: Iterable[bytes], expected: FileState) -> None:
     """Put the pieces, as they come, in the place of a file; its mode and owner stay, links to it are followed.
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from core.errors import Changed, Damaged, InputError
+from core.errors import Changed, Damaged, InputError, WriteFailed
 from core.hosts.base import Launch, Machine
 from core.hosts.edit import entry_in, with_entry
 from core.hosts.known import HOSTS, find_host
 from core.service.setup import Setup, apply_setup, host_states, plan_removal, plan_setup
+from core.transcript.writer import put
+from tests.faults import kills
 
 LAUNCH = Launch("/opt/python", ("/opt/foldmark.py", "serve"))
 EMPTY = {"json": "{}\n", "jsonc": "{\n}\n", "toml": 'model = "x"\n'}
@@ -181,6 +184,38 @@ def test_without_its_copy_the_way_back_says_what_to_do(machine: Machine, state: 
     with pytest.raises(InputError) as error:
         plan_removal("cursor", machine, state)
     assert "by hand" in error.value.hint
+
+
+def test_killed_at_any_step_the_way_back_still_gives_the_bytes_of_before(machine: Machine, state: Path) -> None:
+    before, other = b'{ "a":1 }', Launch("new", ("serve",))
+    path = config_of("cursor", machine, before)
+    apply_setup(planned("cursor", machine, state), never)
+    left = path.read_bytes()
+    receipt = plan_removal("cursor", machine, state).receipt
+    content = receipt.read_bytes()
+
+    for _ in kills(lambda: apply_setup(plan_setup("cursor", machine, other, state, no_program), never)):
+        path.write_bytes(left)
+        assert plan_removal("cursor", machine, state).after == before
+        put(receipt, content)
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EIO])
+def test_what_the_disk_refuses_is_said(error: int, machine: Machine, state: Path) -> None:
+    config_of("cursor", machine, b"{}")
+    apply_setup(planned("cursor", machine, state), never)
+    setup = plan_removal("cursor", machine, state)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        with pytest.raises(WriteFailed, match=str(setup.receipt)):
+            apply_setup(setup, never)
+        patch.setattr(Path, "read_bytes", refuse)
+        with pytest.raises(InputError, match=str(setup.config)):
+            apply_setup(planned("cursor", machine, state), never)
 
 
 def test_a_link_to_the_settings_stays_a_link(machine: Machine, state: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from core.errors import Changed, Locked, WriteFailed
 from core.transcript import writer
 from core.transcript.live import FileState
-from core.transcript.writer import append, locked, make_private, replace, write_new
+from core.transcript.writer import append, locked, make_private, put, remove, replace, write_new
 from tests.faults import failing, kills, outcomes
 
 REPOSITORY = Path(__file__).parents[2]
@@ -367,6 +367,49 @@ def test_killed_at_any_step_the_file_is_the_old_or_the_new_one(old: Path) -> Non
         assert not [name for name in names(old.parent) if name.startswith(".")]
     assert old.read_bytes() == NEW
     assert (old.parent / "after-6").exists()
+
+
+# A file that stands for the one before
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_is_put_is_private_and_stands_alone(tmp_path: Path, there: bool) -> None:
+    path = tmp_path / "new" / "folder" / "a"
+    if there:
+        make_private(path.parent)
+        path.symlink_to(tmp_path / "elsewhere")
+    put(path, NEW)
+    assert (path.read_bytes(), path.is_symlink()) == (NEW, False)
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (path, path.parent, path.parent.parent)] == [0o600, 0o700, 0o700]
+    assert names(path.parent) == ["a"]
+    assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(("error", "half"), DISK)
+def test_whatever_fails_what_stood_there_stays_or_what_is_put_stands(old: Path, error: int, half: bool) -> None:
+    seen = []
+    for outcome in outcomes(lambda: put(old, NEW), error, half):
+        seen.append(outcome)
+        assert old.read_bytes() == (OLD if outcome else NEW)
+        assert names(old.parent) == ["old.jsonl"]
+        old.write_bytes(OLD)
+    assert sum(isinstance(outcome, WriteFailed) for outcome in seen) >= 4
+
+
+def test_killed_at_any_step_what_stood_there_stays_or_what_is_put_stands(old: Path) -> None:
+    for step in kills(lambda: put(old, NEW)):
+        assert old.read_bytes() in (OLD, NEW)
+        old.write_bytes(OLD)
+        put(old.parent / f"after-{step}", b"")
+        assert not [name for name in names(old.parent) if name.startswith(".")]
+    assert (old.parent / "after-4").exists()
+
+
+def test_what_cannot_be_removed_is_named(folder: Path) -> None:
+    remove(folder / "gone", missing_ok=True)
+    for path in (folder, folder / "gone"):
+        with pytest.raises(WriteFailed, match=str(path)):
+            remove(path)
 
 
 # A block at the end

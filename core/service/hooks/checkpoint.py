@@ -6,6 +6,7 @@ to say what a summary lost needs it in between.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,21 +20,18 @@ MOST_CHARS = 20_000
 
 def _path(transcript: Path) -> Path:
     folder = transcript.with_suffix("")
-    if folder.is_symlink():
+    if os.path.islink(folder):
         raise Damaged(f"{folder} is a link, and nothing is kept behind one", "put a folder in its place")
     return folder / NAME
 
 
 def put(transcript: Path, summary: str) -> None:
-    """Keep a summary, without secrets, in the session's own folder; raises StorageError, OSError."""
+    """Keep a summary, without secrets, in the session's own folder; raises StorageError."""
     from core.redact.text import redact
+    from core.transcript import writer
     from core.transcript.blob import utf8
-    from core.transcript.writer import make_private, write_new
 
-    path = _path(transcript)
-    make_private(path.parent)
-    path.unlink(missing_ok=True)
-    write_new(path, [utf8(redact(summary[:MOST_CHARS]))])
+    writer.put(_path(transcript), utf8(redact(summary[:MOST_CHARS])))
 
 
 def take(transcript: Path) -> str:

@@ -17,7 +17,7 @@ class SubagentStop(Given, frozen=True):
 
 
 def subagent_stop(raw: bytes) -> str:
-    """Nothing to say; raises StorageError, OSError where the summary cannot be kept."""
+    """Nothing to say; raises StorageError where the summary cannot be kept."""
     given = decoded(raw, SubagentStop)
     is_summary = given.agent_type == "" and not os.path.exists(given.agent_transcript_path)
     if is_summary and given.last_assistant_message and given.is_kept:
