@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import options, resources, ui
+from core.defaults import LEAST_WINDOW_TOKENS
 from core.report.words import KINDS, STATES
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("session")
 @options.pick_option
-@click.option("--window", "window_tokens", type=options.TokenCount(40_000), help="Size of the window.")
+@click.option("--window", "window_tokens", type=options.TokenCount(LEAST_WINDOW_TOKENS), help="Size of the window.")
 @click.option("--stages", is_flag=True, help="Also say what each stage would free, and a compaction.")
 @click.option("--count", is_flag=True, help="Have the Messages API count, too: sends the messages, needs a key.")
 @options.json_option
