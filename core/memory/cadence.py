@@ -10,7 +10,7 @@ from core import defaults
 if TYPE_CHECKING:
     from core.memory.part import Unseen
 
-Due: TypeAlias = Literal["", "first", "grown", "pause", "compaction"]
+Due: TypeAlias = Literal["", "first", "grown", "pause"]
 
 FAILURES = 3
 """So many updates that failed one after the other, and it pauses."""
@@ -28,27 +28,21 @@ class Cadence:
     responses: int = defaults.MEMORY_UPDATE_RESPONSES
     pause_tokens: int = 6_000
     pause_responses: int = 6
-    compact_tokens: int = 4_000
-    """Before a compaction."""
 
 
 PAID = Cadence()
 """For notes that a model takes."""
-FREE = Cadence(pause_tokens=1, pause_responses=1, compact_tokens=1)
+FREE = Cadence(pause_tokens=1, pause_responses=1)
 """For notes that are taken by rule: at every end of a turn."""
 
 
-def due(
-    seen: Unseen, cadence: Cadence, *, noted: bool, compacting: bool = False, failures: int = 0, failed_turns: int = 0
-) -> Due:
+def due(seen: Unseen, cadence: Cadence, *, noted: bool, failures: int = 0, failed_turns: int = 0) -> Due:
     """Why an update is due, "" if it is not.
 
     `noted`: there are notes.  `failures` in a row, the last one when the session had `failed_turns` prompts.
     """
     if not seen.responses or (failures >= FAILURES and seen.turns < failed_turns + PAUSE_TURNS):
         return ""
-    if compacting:
-        return "compaction" if seen.tokens >= cadence.compact_tokens else ""
     if not noted:
         return "first" if seen.tokens >= cadence.first_tokens else ""
     if seen.tokens >= cadence.tokens or seen.responses >= cadence.responses:

@@ -110,25 +110,21 @@ def update(
     limits: MemoryLimits = DEFAULT_LIMITS,
     *,
     when_due: bool = False,
-    compacting: bool = False,
 ) -> MemoryUpdate:
     """Bring the notes up to the end of the session.
 
-    `when_due`: only if enough is new, and a session where it is not is remembered.  `compacting`: only if enough is
-    new that a compaction should not lose it.  Raises as `opened`, Locked when another update takes longer than is
-    waited for, Changed when somebody else changed the notes meanwhile, what the extractor raises, WriteFailed: the
-    notes are then as they were, or as an earlier piece of this update left them.
+    `when_due`: only if enough is new, and a session where it is not is remembered.  Raises as `opened`, Locked when
+    another update takes longer than is waited for, Changed when somebody else changed the notes meanwhile, what the
+    extractor raises, WriteFailed: the notes are then as they were, or as an earlier piece of this update left them.
     """
     with MemoryFiles.beside(file).locked(limits.wait_s), _read(file, limits) as desk:
         work = _Work(desk, extractor.name)
         seen = desk.unseen(work.notes.covers)
         if seen.start == seen.end:
             return work.left_alone("nothing is new", "", remembered=when_due)
-        reason: str = "asked"
-        if when_due or compacting:
-            reason = work.due(seen, limits.cadence or extractor.cadence, compacting)
+        reason = work.due(seen, limits.cadence or extractor.cadence) if when_due else "asked"
         if not reason:
-            return work.left_alone("too little is new", extractor.name, remembered=when_due)
+            return work.left_alone("too little is new", extractor.name, remembered=True)
         work.note(seen, extractor)
         return work.result(reason)
 
@@ -213,17 +209,10 @@ class _Work:
             return notes
         return notes_in("\n".join(map(block_text, first.content)), session) or notes
 
-    def due(self, seen: Unseen, cadence: Cadence, compacting: bool) -> str:
+    def due(self, seen: Unseen, cadence: Cadence) -> str:
         """Why an update is due."""
         failures, turns = self.state.failures, self.state.failed_turns
-        return due(
-            seen,
-            cadence,
-            noted=self.notes.update > 0,
-            compacting=compacting,
-            failures=failures,
-            failed_turns=turns,
-        )
+        return due(seen, cadence, noted=self.notes.update > 0, failures=failures, failed_turns=turns)
 
     def note(self, seen: Unseen, extractor: Extractor) -> None:
         """Note what is new, piece by piece; pieces that are too long for a model are halved."""

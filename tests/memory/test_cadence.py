@@ -38,12 +38,6 @@ def test_the_first_notes_wait_until_there_is_something_to_note(cadence: Cadence)
     assert due(seen(12_000, 1), cadence, noted=False) == "first"
 
 
-def test_before_a_compaction_less_is_enough() -> None:
-    assert due(seen(4_000), PAID, noted=False, compacting=True) == "compaction"
-    assert due(seen(3_999), PAID, noted=True, compacting=True) == ""
-    assert due(seen(1), FREE, noted=True, compacting=True) == "compaction"
-
-
 def test_after_three_failures_it_pauses_until_the_user_spoke_twice() -> None:
     assert due(seen(12_000, turns=9), PAID, noted=True, failures=2, failed_turns=9) == "grown"
     assert due(seen(12_000, turns=9), PAID, noted=True, failures=3, failed_turns=9) == ""

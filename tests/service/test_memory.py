@@ -146,14 +146,6 @@ def test_an_update_that_is_not_due_is_left_and_remembered(path: Path) -> None:
     assert update(session_file(path), ByRule(), SMALL, when_due=True).reason == "nothing is new"
 
 
-def test_before_a_compaction_a_smaller_part_is_enough(path: Path) -> None:
-    model = Model()
-
-    assert update(session_file(path), model, compacting=True).reason == "too little is new"
-    assert not MemoryFiles.beside(session_file(path)).folder.exists()
-    assert update(session_file(path), ByRule(), compacting=True).reason == "compaction"
-
-
 def test_a_long_part_is_noted_in_pieces_each_of_which_is_kept(path: Path) -> None:
     model = Model(noting("One"), noting("Two"), failing())
     model.part_tokens = 700

@@ -21,7 +21,7 @@ from core.testing import Transcript
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.records import Record, Source
 
-LIMITS = MemoryLimits(wait_s=0.0, cadence=Cadence(200, 200, 99, 1, 1, 1))
+LIMITS = MemoryLimits(wait_s=0.0, cadence=Cadence(200, 200, 99, 1, 1))
 
 
 class Costly(ByRule):
