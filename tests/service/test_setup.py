@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +15,6 @@ from core.hosts.base import Launch, Machine
 from core.hosts.edit import entry_in, with_entry
 from core.hosts.known import HOSTS, find_host
 from core.service.setup import Setup, apply_setup, host_states, plan_removal, plan_setup
-from core.transcript.writer import put
 from tests.faults import kills
 
 LAUNCH = Launch("/opt/python", ("/opt/foldmark.py", "serve"))
@@ -186,18 +186,18 @@ def test_without_its_copy_the_way_back_says_what_to_do(machine: Machine, state: 
     assert "by hand" in error.value.hint
 
 
-def test_killed_at_any_step_the_way_back_still_gives_the_bytes_of_before(machine: Machine, state: Path) -> None:
-    before, other = b'{ "a":1 }', Launch("new", ("serve",))
-    path = config_of("cursor", machine, before)
-    apply_setup(planned("cursor", machine, state), never)
-    left = path.read_bytes()
+def test_killed_at_any_step_of_another_setup_the_copy_of_before_is_still_known(machine: Machine, state: Path) -> None:
+    path = config_of("cursor", machine, b"{}")
+    backup = apply_setup(planned("cursor", machine, state), never).backup
     receipt = plan_removal("cursor", machine, state).receipt
-    content = receipt.read_bytes()
+    files = {file: file.read_bytes() for file in (path, receipt)}
+    other = Launch("new", ("serve",))
 
     for _ in kills(lambda: apply_setup(plan_setup("cursor", machine, other, state, no_program), never)):
-        path.write_bytes(left)
-        assert plan_removal("cursor", machine, state).after == before
-        put(receipt, content)
+        assert json.loads(receipt.read_bytes())["backup"] == backup
+        assert Path(backup).read_bytes() == b"{}"
+        for file, content in files.items():
+            file.write_bytes(content)
 
 
 @pytest.mark.parametrize("error", [errno.EACCES, errno.EIO])
