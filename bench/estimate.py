@@ -1,4 +1,4 @@
-"""How far token estimates are off on real transcripts: `python bench/estimate.py FILE.jsonl...`
+"""How far token estimates are off on real transcripts: `python -m bench.estimate FILE.jsonl...`
 
 Every usage figure of a session says how large its context was at that request.  For each request of the main chain
 (of every stretch between two compactions) this compares it with what Foldmark would have said just before:
@@ -19,8 +19,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import msgspec
 

@@ -1,6 +1,6 @@
 """How true and how complete summaries of real sessions are, as verification sees it, before and after the ledger.
 
-    python bench/fidelity.py --sessions DIR [--budget 24000] [--keep 0.1] [--show]
+    python -m bench.fidelity --sessions DIR [--budget 24000] [--keep 0.1] [--show]
 
 For each session: the offline summary of each part between two compactions of the client, of which the last tenth
 stays, and of the whole; and, as an example of what a model writes, the client's own summary of each part.  `--show`
@@ -10,23 +10,20 @@ lists what was found.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
-from bench.load import messages_in  # noqa: E402
-from core.compaction.source import Source  # noqa: E402
-from core.compaction.verify import Verification, verified, verify  # noqa: E402
-from core.errors import SummaryRejected  # noqa: E402
-from core.model import Message, block_text  # noqa: E402
-from core.redact.values import redact_messages  # noqa: E402
-from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summary, SummaryRequest  # noqa: E402
-from core.summarizers.extractive import Extractive  # noqa: E402
-from core.summarizers.extractive.sections import split_ledger  # noqa: E402
+from bench.load import messages_in
+from core.compaction.source import Source
+from core.compaction.verify import Verification, verified, verify
+from core.errors import SummaryRejected
+from core.model import Message, block_text
+from core.redact.values import redact_messages
+from core.summarizers.base import DEFAULT_BUDGET_CHARS, Summary, SummaryRequest
+from core.summarizers.extractive import Extractive
+from core.summarizers.extractive.sections import split_ledger
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """How much of what real sessions needed next the offline summary holds, at the client's own compact boundaries.
 
-    python bench/future_need.py --shared DIR [--budget 12400] [--keep DIR]
+    python -m bench.future_need --shared DIR [--budget 12400] [--keep DIR]
 
-DIR holds tools/future_need.py and real/claude*.jsonl.  The tool writes what was summarised at each boundary, this
-writes the summaries beside it, the tool scores them.  `--keep` leaves both for a look.
+DIR, which is not in this repository, holds tools/future_need.py and real/claude*.jsonl.  The tool writes what was
+summarised at each boundary, this writes the summaries beside it, the tool scores them.  `--keep` leaves both for a look.
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
-from bench.load import messages_in  # noqa: E402
-from core.summarizers.base import SummaryRequest  # noqa: E402
-from core.summarizers.extractive import Extractive  # noqa: E402
+from bench.load import messages_in
+from core.summarizers.base import SummaryRequest
+from core.summarizers.extractive import Extractive
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """The offline summariser under compaction-conformance-kit (0.8, from PyPI): what survives repeated compaction.
 
-    python bench/kit.py [--rounds 5] [--seeds 1-4] [--kit DIR]
+    python -m bench.kit [--rounds 5] [--seeds 1-4] [--kit DIR]
 
 Prints its table beside those of the kit's own `semantic-checklist`.  The adapter maps the kit's turns to messages and
 nothing else: a system turn of a later round is the summary of the round before.
@@ -13,11 +13,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
-from core.model import Kind, Message, Role  # noqa: E402
-from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest  # noqa: E402
-from core.summarizers.extractive import Extractive  # noqa: E402
+from core.model import Kind, Message, Role
+from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest
+from core.summarizers.extractive import Extractive
 
 if TYPE_CHECKING:
     from compaction_kit.compacted import CompactedContext

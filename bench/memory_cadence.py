@@ -1,6 +1,6 @@
 """What it costs to keep notes by a model, under several cadences, on the requests that sessions really made.
 
-    python bench/memory_cadence.py FILE...
+    python -m bench.memory_cadence FILE...
 
 Each response of a transcript is a request; costs are in input-token equivalents (a token read from the cache 0.1, one
 written 1.25, one of the answer 5).  An update sends the notes and the new part as quoted text and gets 800 tokens; the
@@ -11,23 +11,20 @@ the session, and how much is unseen on average, and at most.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
-from bench.load import messages_in  # noqa: E402
-from core.context.tokens.estimate import Estimator  # noqa: E402
-from core.context.tokens.models import lookup  # noqa: E402
-from core.memory.cadence import PAID, Cadence, due  # noqa: E402
-from core.memory.part import Unseen  # noqa: E402
-from core.model import Message, tool_uses  # noqa: E402
-from core.summarizers.media import in_words  # noqa: E402
-from core.summarizers.quotation import labelled  # noqa: E402
-from core.transcript.outline import outline_blocks  # noqa: E402
+from bench.load import messages_in
+from core.context.tokens.estimate import Estimator
+from core.context.tokens.models import lookup
+from core.memory.cadence import PAID, Cadence, due
+from core.memory.part import Unseen
+from core.model import Message, tool_uses
+from core.summarizers.media import in_words
+from core.summarizers.quotation import labelled
+from core.transcript.outline import outline_blocks
 
 READ, WRITE, ANSWER = 0.1, 1.25, 5.0
 OVERHEAD_TOKENS, TRIGGER_TOKENS, AFTER_TOKENS = 20_000, 167_000, 50_000

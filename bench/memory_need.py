@@ -1,9 +1,9 @@
 """How much of what real sessions needed next the notes hold that rules keep, at the client's own compact boundaries.
 
-    python bench/memory_need.py --shared DIR [--tokens 8000] [--updates 5]
+    python -m bench.memory_need --shared DIR [--tokens 8000] [--updates 5]
 
-As `future_need.py`, with the notes in the place of the summary: they are brought up to date so many times, in equal
-parts, before the history is cut.
+As `future_need` (DIR is not in this repository), with the notes in the place of the summary: they are brought up to
+date so many times, in equal parts, before the history is cut.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
-from bench.load import messages_in  # noqa: E402
-from core.memory.brief import brief  # noqa: E402
-from core.memory.evidence import evidence_of  # noqa: E402
-from core.memory.notes import Notes  # noqa: E402
-from core.memory.offline import by_rule  # noqa: E402
-from core.memory.operations import apply  # noqa: E402
-from core.memory.part import Part, unseen  # noqa: E402
-from core.model import Message  # noqa: E402
+from bench.load import messages_in
+from core.memory.brief import brief
+from core.memory.evidence import evidence_of
+from core.memory.notes import Notes
+from core.memory.offline import by_rule
+from core.memory.operations import apply
+from core.memory.part import Part, unseen
+from core.model import Message
 
 
 def main() -> None:

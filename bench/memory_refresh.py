@@ -1,6 +1,6 @@
 """What `foldmark memory refresh --all` takes over many sessions, the first time and when nothing changed.
 
-    python bench/memory_refresh.py [--sessions 500] [--tokens 15000-60000]
+    python -m bench.memory_refresh [--sessions 500] [--tokens 15000-60000]
 
 The sessions are generated into a scratch home folder; the program is started as a timer would start it.
 """
@@ -17,11 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from core.testing import Transcript
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT)]
-
-from core.testing import Transcript  # noqa: E402
-
 _LINE = "2026-01-05 09:00:00 INFO worker.py: took job {n} from queue-{n} in 0.{n:03} s, {n} of 999 left\n"
 _LINE_TOKENS = 40
 

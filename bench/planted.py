@@ -1,6 +1,6 @@
 """Which facts planted in the text of generated sessions are in the new context: summary and kept tail.
 
-    python bench/planted.py [--budget 24000] [--tail-tokens 20000] FILE.jsonl...
+    python -m bench.planted [--budget 24000] [--tail-tokens 20000] FILE.jsonl...
 
 Each FILE has its FILE.manifest.json beside it.  Tokens are characters / 4; facts in tool results are not counted.
 """
@@ -9,17 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1])]
-
-from bench.load import messages_in  # noqa: E402
-from core.model import Message  # noqa: E402
-from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest  # noqa: E402
-from core.summarizers.extractive import Extractive  # noqa: E402
+from bench.load import messages_in
+from core.model import Message
+from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest
+from core.summarizers.extractive import Extractive
 
 
 def tail_start(messages: Sequence[Message], tail_chars: int) -> int:

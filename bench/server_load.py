@@ -1,6 +1,6 @@
 """Many clients at once on one session, over HTTP: nothing that they note is lost, no file is torn, memory stays flat.
 
-    python bench/server_load.py [--clients 50] [--seconds 60] [--kill]
+    python -m bench.server_load [--clients 50] [--seconds 60] [--kill]
 
 Each client reads, searches, plans, and notes something of its own, over and over, half of them in either era of the
 protocol.  With --kill the server is killed in the middle; what was answered until then must be there, and the next
@@ -26,16 +26,15 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from mcp import Client, MCPError
+
+from core.service.check import check
+from core.service.memory import show
+from core.service.session import opened
+from core.testing import SESSION_ID, Transcript
+from core.transcript.projects import session_file
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from mcp import Client, MCPError  # noqa: E402
-
-from core.service.check import check  # noqa: E402
-from core.service.memory import show  # noqa: E402
-from core.service.session import opened  # noqa: E402
-from core.testing import SESSION_ID, Transcript  # noqa: E402
-from core.transcript.projects import session_file  # noqa: E402
 
 
 def prepared(home: Path) -> Path:

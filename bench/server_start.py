@@ -1,6 +1,6 @@
 """How long a host waits for the server: from spawn to the first answer, beside a bare server with one tool.
 
-    python bench/server_start.py [RUNS]
+    python -m bench.server_start [RUNS]
 
 Both are started by turns, so that what else the machine does meets both.
 """

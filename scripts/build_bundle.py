@@ -1,6 +1,6 @@
 """Builds the bundle that Claude Desktop installs: the program, its manifest and its picture in one file.
 
-    python scripts/build_bundle.py [FOLDER]
+    python -m scripts.build_bundle [FOLDER]
 
 The same sources give the same bytes.  Desktop brings Python and installs what pyproject.toml names.
 """

@@ -1,12 +1,12 @@
 """Lets the real client run Foldmark's hooks, and times them.
 
-    python scripts/check_hooks.py [--shared DIR] [--clients new old] [--runs 20] [--times-only]
+    python -m scripts.check_hooks (--shared DIR [--clients new old] | --times-only) [--runs 20]
 
 For each client: a large output reaches the model as a stand-in and is read back whole, of the shell and of an MCP
 server; what a summary must keep arrives in the client's request for it; after the compaction the model gets what the
 summary did not say; with a broken store all goes on as without hooks; after a turn there are notes.  Then the time of
-each hook beyond that of a bare interpreter, the median of some runs.  DIR/client holds the client as referee; it needs
-root (namespaces).
+each hook beyond that of a bare interpreter, the median of some runs.  DIR/client, which is not in this repository, runs
+the client as referee; it needs root (namespaces).
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.testing import Transcript
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from core.testing import Transcript  # noqa: E402
-
 EVENTS = ("PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop")
 SESSION = "7d4c1f0a-2b7e-4c1d-9a55-0d6b3f1e8a21"
 RULE = "Never edit a migration that exists."
@@ -317,10 +315,11 @@ def _time_ms(command: Sequence[str], raw: bytes, home: Path) -> tuple[float, flo
 def main() -> int:
     """Check all, print what is wrong; 1 if anything is."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--shared", type=Path, help="not in this repository: see above")
+    which.add_argument("--times-only", action="store_true")
     parser.add_argument("--clients", nargs="*", default=["new", "old"])
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--times-only", action="store_true")
     asked = parser.parse_args()
     bad = 0
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as work:

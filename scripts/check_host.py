@@ -1,10 +1,11 @@
 """Lets the real client be the host of the server, and looks at what its model gets to see.
 
-    python scripts/check_host.py [--shared DIR] [--clients new old]
+    python -m scripts.check_host --shared DIR [--clients new old]
 
 For each client, a scripted model calls every tool once with good arguments and once with bad ones, reads resources, and
-compacts the session that it is in, in two steps; then the new session is resumed.  DIR/client holds the client as
-referee; it needs root (namespaces).  Prints what was not as it should be, and leaves with 1 if anything was not.
+compacts the session that it is in, in two steps; then the new session is resumed.  DIR/client, which is not in this
+repository, runs the client as referee; it needs root (namespaces).  Prints what was not as it should be, and leaves
+with 1 if anything was not.
 """
 
 from __future__ import annotations
@@ -20,11 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from core.testing import Transcript
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from core.testing import Transcript  # noqa: E402
-
 SESSION = "5c8e2f10-6d3b-4f7a-8e21-9b1c0d2e3f40"
 START_S = 10
 SUMMARY = "The parsers 0 to 11 were read and are fixed; the words marmalade0 to marmalade11 stay. Next: measure again."
@@ -165,7 +164,7 @@ def check_compacted(shared: Path, client: str, project: Path) -> Iterator[str]:
 def main() -> int:
     """Check each client; 1 if anything was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, required=True, help="not in this repository: see above")
     parser.add_argument("--clients", nargs="+", default=["new", "old"])
     given = parser.parse_args()
     if os.geteuid() != 0:

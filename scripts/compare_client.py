@@ -1,6 +1,6 @@
 """Compares what Foldmark says that the model sees with what the real client sends when it resumes the same file.
 
-    python scripts/compare_client.py [--shared DIR] [--clients new old] [--jobs 2] [--cache DIR] [--only PART ...]
+    python -m scripts.compare_client --shared DIR [--clients new old] [--jobs 2] [--cache DIR] [--only PART ...]
 
 For every main transcript below DIR/real and DIR/corpus whose path holds one of the PARTs (all, if there are none),
 the client of each version is run on it offline (DIR/client/resume.py), and its messages are compared with the view
@@ -8,8 +8,8 @@ of the same version's dialect.  Transcripts that the client does not resume are 
 each file that differs, with the reason where it is known (docs/client-differences.md explains each), then the
 counts.  The exit status is 1 when a difference has no known reason.
 
-Running the client needs root (it gets a network of its own) and an installed client (DIR/client/README.md); answers
-in the cache need neither.
+DIR is not in this repository.  Running the client needs root (it gets a network of its own) and an installed client
+(DIR/client/README.md); answers in the cache need neither.
 """
 
 from __future__ import annotations
@@ -29,13 +29,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from core.context.dialect import NEWEST, OLDER, Dialect  # noqa: E402
-from core.context.view import api_messages, messages_of  # noqa: E402
-from core.model import JSON  # noqa: E402
-from core.transcript.chain import load  # noqa: E402
+from core.context.dialect import NEWEST, OLDER, Dialect
+from core.context.view import api_messages, messages_of
+from core.model import JSON
+from core.transcript.chain import load
 
 DIALECTS = {"new": NEWEST, "old": OLDER, "2.0.76": OLDER, "1.0.128": OLDER}
 NO_SESSION = ("requests.summary", "mcp-wire", "/hooks/", "/subagents/", "/agent-", "history.jsonl")
@@ -166,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], metavar="PART")
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, required=True, help="not in this repository: see above")
     parser.add_argument("--clients", nargs="+", choices=sorted(DIALECTS), default=["new", "old"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--cache", type=Path)

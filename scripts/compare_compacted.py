@@ -1,13 +1,14 @@
 """Compacts every sample transcript and puts the results before the real client.
 
-    python scripts/compare_compacted.py [--shared DIR] [--clients new old 2.0.76 1.0.128] [--keep TOKENS]
+    python -m scripts.compare_compacted --shared DIR [--clients new old 2.0.76 1.0.128] [--keep TOKENS]
                                          [--in-place] [--micro | --up-to | --from]
 
 For every main transcript below DIR/real and DIR/corpus that the newest client resumes: `foldmark compact` writes a new
 session (or appends to a copy); the source must keep its bytes and its mtime, a second run must change nothing, each
 client must resume the result without compacting it again and send exactly what `foldmark view` says, and `foldmark
 undo` must give back what was there, byte for byte.  A small `--keep` makes something go in short samples too.
-`--up-to` and `--from` compact one half only, cut at the message in the middle.
+`--up-to` and `--from` compact one half only, cut at the message in the middle.  DIR is not in this repository: it is as
+for `compare_client`.
 """
 
 from __future__ import annotations
@@ -25,15 +26,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from core.context.dialect import NEWEST
+from core.context.rounds import cut_points
+from core.context.view import messages_of
+from core.transcript.chain import load
+from scripts.compare_client import DIALECTS, Comparison, Flat, answer, comparer, differing, transcripts, view
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from core.context.dialect import NEWEST  # noqa: E402
-from core.context.rounds import cut_points  # noqa: E402
-from core.context.view import messages_of  # noqa: E402
-from core.transcript.chain import load  # noqa: E402
-from scripts.compare_client import DIALECTS, Comparison, Flat, answer, comparer, differing, transcripts, view  # noqa: E402
-
 ASKS_FOR_TITLES = {"1.0.128"}
 """Clients whose requests for a title the scripted API takes for compactions: one for each end of a chain in the file
 that has no title yet, on any session.  In place these are the old ends; a new session brings its title along."""
@@ -163,7 +162,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparison; the exit status is 1 when anything is not as promised."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[], metavar="PART")
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, required=True, help="not in this repository: see above")
     parser.add_argument("--clients", nargs="+", default=["new", "old", "2.0.76", "1.0.128"])
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--keep", type=int)

@@ -1,14 +1,14 @@
 """Has each stage change every sample transcript, and puts the results before the real client.
 
-    python scripts/compare_stages.py [--shared DIR] [--clients new old] [--stages budget snip ...] [--in-place]
+    python -m scripts.compare_stages --shared DIR [--clients new old] [--stages budget snip ...] [--in-place]
                                      [--only PART ...] [--jobs 2]
 
 For every main transcript below DIR/real (or whose path holds one of the PARTs) that the newest client resumes, and
 for each stage: the stage is told to act, with limits so small that it has something to do, and what it comes to is
 written to a new session (or appended to a copy).  What `foldmark view` says must be what the stage foresaw, and all
-that `compare_compacted.py` asks must hold: the source is not touched, a second run changes nothing, undo gives back
+that `compare_compacted` asks must hold: the source is not touched, a second run changes nothing, undo gives back
 what was there, and each client sends exactly what `foldmark view` says, without compacting again; the rows in
-front of the first change in the way of its own version.
+front of the first change in the way of its own version.  DIR is not in this repository: it is as for `compare_client`.
 """
 
 from __future__ import annotations
@@ -22,27 +22,24 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+import msgspec
 
-import msgspec  # noqa: E402
-
-from core.context.view import api_messages  # noqa: E402
-from core.errors import FoldmarkError, InputError  # noqa: E402
-from core.model import Message  # noqa: E402
-from core.service.operation import Target  # noqa: E402
-from core.service.session import opened  # noqa: E402
-from core.service.stages import StageResult, StageRun, StageSettings, run_stages  # noqa: E402
-from core.stages.base import Plan, applied  # noqa: E402
-from core.stages.collapse import Collapse  # noqa: E402
-from core.stages.media import Media, MediaSettings  # noqa: E402
-from core.stages.microcompact import Microcompact  # noqa: E402
-from core.stages.read_dedup import ReadDedup, ReadDedupSettings  # noqa: E402
-from core.stages.snip import Snip  # noqa: E402
-from core.stages.tool_budget import ToolBudget, ToolBudgetSettings  # noqa: E402
-from core.transcript.projects import session_file  # noqa: E402
-from scripts.compare_client import answer, comparer, transcripts  # noqa: E402
-from scripts.compare_compacted import Outcome, copied, resumed_by, told, undone  # noqa: E402
+from core.context.view import api_messages
+from core.errors import FoldmarkError, InputError
+from core.model import Message
+from core.service.operation import Target
+from core.service.session import opened
+from core.service.stages import StageResult, StageRun, StageSettings, run_stages
+from core.stages.base import Plan, applied
+from core.stages.collapse import Collapse
+from core.stages.media import Media, MediaSettings
+from core.stages.microcompact import Microcompact
+from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.snip import Snip
+from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
+from core.transcript.projects import session_file
+from scripts.compare_client import answer, comparer, transcripts
+from scripts.compare_compacted import Outcome, copied, resumed_by, told, undone
 
 REAL = "/real/"
 FORCED = StageSettings(forced=True)
@@ -125,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the comparison; the exit status is 1 when anything is not as promised."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", default=[REAL], metavar="PART")
-    parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
+    parser.add_argument("--shared", type=Path, required=True, help="not in this repository: see above")
     parser.add_argument("--clients", nargs="*", default=["new", "old"])
     parser.add_argument("--stages", nargs="+", choices=[*STAGES], default=[*STAGES])
     parser.add_argument("--jobs", type=int, default=2)

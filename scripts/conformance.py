@@ -1,6 +1,6 @@
 """Install the protocol's conformance suite and inspector from npm, and run them against the server.
 
-    python scripts/conformance.py [FOLDER]     FOLDER keeps what npm installs (default: build/conformance)
+    python -m scripts.conformance [FOLDER]     FOLDER keeps what npm installs (default: build/conformance)
 
 Needs npm.  The suite calls tools by name: tests/mcp_server/conformance_fixture.py puts those beside the server's own.
 Prints what failed, and leaves with 1 if anything did.

@@ -1,6 +1,6 @@
 """Writes docs/json.md: the keys of what each command prints with --json, from the models that it prints.
 
-    python scripts/json_docs.py
+    python -m scripts.json_docs
 
 A test fails as long as the file is not what this writes.
 """
@@ -9,38 +9,35 @@ from __future__ import annotations
 
 import ast
 import inspect
-import sys
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from pydantic import BaseModel
+
+from cli.errors import WRONG_USAGE
+from core import errors
+from core.report.data import Report
+from core.service.ask import AskResult
+from core.service.check import CheckResult
+from core.service.compact import CompactResult
+from core.service.context import ContextReport
+from core.service.doctor import DoctorReport
+from core.service.history import OutputText, SearchResult, TextList
+from core.service.home import Home
+from core.service.memory import MemoryUpdate, MemoryView
+from core.service.redact import RedactResult
+from core.service.sessions import SessionList
+from core.service.setup import SetupResult
+from core.service.simulate import Simulation
+from core.service.snip import SnipProposals, SnipResult
+from core.service.strip import MediaList, StripResult
+from core.service.undo import UndoResult
+from core.service.view import ViewResult
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-from pydantic import BaseModel  # noqa: E402 (the path comes first)
-
-from cli.errors import WRONG_USAGE  # noqa: E402
-from core import errors  # noqa: E402
-from core.report.data import Report  # noqa: E402
-from core.service.ask import AskResult  # noqa: E402
-from core.service.check import CheckResult  # noqa: E402
-from core.service.compact import CompactResult  # noqa: E402
-from core.service.context import ContextReport  # noqa: E402
-from core.service.doctor import DoctorReport  # noqa: E402
-from core.service.history import OutputText, SearchResult, TextList  # noqa: E402
-from core.service.home import Home  # noqa: E402
-from core.service.memory import MemoryUpdate, MemoryView  # noqa: E402
-from core.service.redact import RedactResult  # noqa: E402
-from core.service.sessions import SessionList  # noqa: E402
-from core.service.setup import SetupResult  # noqa: E402
-from core.service.simulate import Simulation  # noqa: E402
-from core.service.snip import SnipProposals, SnipResult  # noqa: E402
-from core.service.strip import MediaList, StripResult  # noqa: E402
-from core.service.undo import UndoResult  # noqa: E402
-from core.service.view import ViewResult  # noqa: E402
-
 PAGE = ROOT / "docs" / "json.md"
 COMMANDS: dict[str, type[BaseModel]] = {
     "": Home,

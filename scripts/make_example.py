@@ -5,7 +5,7 @@ Somebody works on a small web shop (`example_shop.py`): cents that differ betwee
 charged twice, a race for the last piece in stock, customer data in public answers.  Every result of a tool is what
 the tool would give on that repository; nothing in it was ever sent to a model.
 
-    python3 -m scripts.make_example [OUT]
+    python -m scripts.make_example [OUT]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes a page for every command and every tool of the server, from the code that answers.
 
-    python scripts/reference_docs.py
+    python -m scripts.reference_docs
 
 A test fails as long as docs/commands/ and docs/tools/ are not what this writes.
 """
@@ -15,19 +15,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
+import click
+from mcp_types import Tool
+
+from cli.main import COMMANDS, foldmark
+from core.settings import load
+from mcp_server.config import Config
+from mcp_server.server import make_server
+from mcp_server.tools import all_tools
+from scripts import json_docs
+
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
-
-import click  # noqa: E402 (the path comes first)
-from mcp_types import Tool  # noqa: E402
-
-from cli.main import COMMANDS, foldmark  # noqa: E402
-from core.settings import load  # noqa: E402
-from mcp_server.config import Config  # noqa: E402
-from mcp_server.server import make_server  # noqa: E402
-from mcp_server.tools import all_tools  # noqa: E402
-from scripts import json_docs  # noqa: E402
-
 DOCS = ROOT / "docs"
 WIDTH = 100
 _HEAD = "<!-- written by scripts/reference_docs.py -->"

@@ -7,7 +7,7 @@ from scripts import json_docs
 
 
 def test_the_page_is_what_the_script_writes() -> None:
-    assert json_docs.PAGE.read_text(encoding="utf-8") == json_docs.page(), "run scripts/json_docs.py"
+    assert json_docs.PAGE.read_text(encoding="utf-8") == json_docs.page(), "run python -m scripts.json_docs"
 
 
 def test_every_command_is_in_it_but_those_that_speak_a_hosts_language() -> None:

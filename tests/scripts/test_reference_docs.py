@@ -11,9 +11,9 @@ def test_the_pages_are_what_the_script_writes() -> None:
     written = reference_docs.pages()
     there = {path for folder in ("commands", "tools") for path in (reference_docs.DOCS / folder).glob("*.md")}
 
-    assert there == {*written}, "run scripts/reference_docs.py"
+    assert there == {*written}, "run python -m scripts.reference_docs"
     changed = [path.name for path, text in written.items() if path.read_text(encoding="utf-8") != text]
-    assert changed == [], "run scripts/reference_docs.py"
+    assert changed == [], "run python -m scripts.reference_docs"
 
 
 def test_every_argument_and_key_of_a_tool_is_explained() -> None:
