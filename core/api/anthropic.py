@@ -6,9 +6,9 @@ deadline), and bodies go out as they are: what it does not know yet is sent and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -18,7 +18,7 @@ from core.api.failures import classify
 from core.api.patience import Attempts, Patience
 from core.api.payload import betas, count_payload
 from core.api.stream import StreamedMessage
-from core.model import JSON, mapping, string
+from core.model import JSON, Usage, mapping, string
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -63,14 +63,24 @@ class AnthropicEndpoint:
         Raises `ApiError`.
         """
         said: list[bool] = []
+        tries: list[StreamedMessage] = []
 
         def hand_out(text: str) -> None:
             said.append(True)
             if on_text is not None:
                 on_text(text)
 
+        def streamed() -> Reply:
+            tries.append(StreamedMessage(hand_out))
+            return self._streamed(body, tries[-1], attempts)
+
         attempts = self.attempts()
-        return attempts.run(lambda: self._streamed(body, hand_out, attempts), lambda: on_text is None or not said)
+        try:
+            reply = attempts.run(streamed, lambda: on_text is None or not said)
+        except ApiError as error:
+            error.usage = _charged(tries)
+            raise
+        return replace(reply, lost=_charged(tries[:-1]))
 
     def count(self, body: Mapping[str, JSON]) -> int:
         """The tokens of a request, as the API counts them.  Raises `ApiError`."""
@@ -92,11 +102,10 @@ class AnthropicEndpoint:
         """The time and the tries of one call, from now on."""
         return Attempts(self._patience, self._clock, self._sleep, self._cancelled)
 
-    def _streamed(self, body: Mapping[str, JSON], on_text: Callable[[str], None], attempts: Attempts) -> Reply:
+    def _streamed(self, body: Mapping[str, JSON], message: StreamedMessage, attempts: Attempts) -> Reply:
         client = self._client()
         from anthropic import Stream
 
-        message = StreamedMessage(on_text)
         with (
             _failures(attempts),
             client.post(
@@ -160,6 +169,10 @@ class AnthropicEndpoint:
                 max_retries=0,
             )
         return self._made
+
+
+def _charged(tries: Sequence[StreamedMessage]) -> Usage:
+    return sum((message.usage for message in tries), Usage())
 
 
 @contextmanager

@@ -37,7 +37,6 @@ class ApiError(FoldmarkError):
         asked_tokens: int | None = None,
         limit_tokens: int | None = None,
         retry_after_s: float | None = None,
-        request_id: str = "",
     ) -> None:
         super().__init__(message, hint)
         self.kind = kind
@@ -46,7 +45,8 @@ class ApiError(FoldmarkError):
         self.limit_tokens = limit_tokens
         """The most that it takes, where it says so."""
         self.retry_after_s = retry_after_s
-        self.request_id = request_id
+        self.usage = Usage()
+        """What the tries that broke off were charged for, as far as the API had said so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Reply:
     id: str = ""
     raw: Mapping[str, JSON] = field(default_factory=dict)
     """The message as it came, for what only some endpoints report."""
+    lost: Usage = field(default_factory=Usage)
+    """What tries before it that broke off were charged for, as far as the API had said so."""
 
     @property
     def text(self) -> str:

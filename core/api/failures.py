@@ -156,17 +156,22 @@ def classify(
     words = f"{code} {message} {body}"[:SEARCHED_CHARS]
     kind, found = _kind(status, error_type, words)
     said, hint = _SAID[kind]
-    plain = "".join(c if c.isprintable() else " " for c in redact(message[: 4 * SHOWN_CHARS]))
-    shown = " ".join(plain.split())[:SHOWN_CHARS]
+    shown = _shown(message)
+    of_request = f" (request {ident})" if (ident := _shown(request_id)) else ""
     return ApiError(
         kind,
-        f"{said}: {shown}" if shown else said,
+        (f"{said}: {shown}" if shown else said) + of_request,
         hint,
         asked_tokens=_sum(found, "asked", "more"),
         limit_tokens=_sum(found, "limit"),
         retry_after_s=retry_after_s,
-        request_id=request_id,
     )
+
+
+def _shown(text: str) -> str:
+    """As much of a text as is shown to a person, without secrets."""
+    plain = "".join(c if c.isprintable() else " " for c in redact(text[: 4 * SHOWN_CHARS]))
+    return " ".join(plain.split())[:SHOWN_CHARS]
 
 
 def _kind(status: int | None, error_type: str, words: str) -> tuple[FailureKind, re.Match[str] | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.api.endpoint import ApiError, Endpoint, Reply
@@ -29,9 +29,10 @@ NO_CAPS = Caps()
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What was spent so far, failed calls left out: they cost nothing."""
+    """What was spent so far; a call that broke off costs its prompt, one that was refused nothing."""
 
     calls: int = 0
+    """Those that were answered."""
     usage: Usage = field(default_factory=Usage)
     dollars: float | None = 0.0
     """None once a model was used whose prices are not known."""
@@ -40,8 +41,9 @@ class Bill:
 class Metered:
     """An endpoint around an endpoint; raises `ApiError` of kind "spend" or "deadline" instead of passing a cap.
 
-    A call is let through if its estimated prompt and the longest answer that it allows still have room.  `clock`
-    gives seconds that only grow; the time runs from the making on.
+    A call is let through if its estimated prompt and the longest answer that it allows still have room; tries of it
+    that broke off are put on the bill behind it, and can pass a cap by their prompts.  `clock` gives seconds that only
+    grow; the time runs from the making on.
     """
 
     def __init__(
@@ -55,8 +57,13 @@ class Metered:
     def send(self, body: Mapping[str, JSON], on_text: Callable[[str], None] | None = None) -> Reply:
         """The answer of the inner endpoint, put on the bill."""
         self._check(body)
-        reply = self._inner.send(body, on_text)
-        self._add(reply, string(body.get("model")))
+        model = string(body.get("model"))
+        try:
+            reply = self._inner.send(body, on_text)
+        except ApiError as error:
+            self._add([(error.usage, model)], model, calls=0)
+            raise
+        self._add(billed(reply), model, calls=1)
         return reply
 
     def count(self, body: Mapping[str, JSON]) -> int:
@@ -89,24 +96,24 @@ class Metered:
         if self._caps.seconds is not None and self._clock() - self._begin >= self._caps.seconds:
             raise ApiError("deadline", f"the {self._caps.seconds:g} seconds for all calls are over", "raise the cap")
 
-    def _add(self, reply: Reply, model: str) -> None:
+    def _add(self, parts: Sequence[tuple[Usage, str]], model: str, calls: int) -> None:
         usage, dollars = self.spent.usage, self.spent.dollars
-        for part, of_model in billed(reply):
-            cost = request_cost(part, self._models.lookup(of_model or model))
+        for part, of_model in parts:
+            cost = request_cost(part, self._models.lookup(of_model or model)) if part.total_tokens else 0.0
             dollars = None if dollars is None or cost is None else dollars + cost
             usage += part
-        self.spent = Bill(self.spent.calls + 1, usage, dollars)
+        self.spent = Bill(self.spent.calls + calls, usage, dollars)
 
 
 def billed(reply: Reply) -> list[tuple[Usage, str]]:
     """What a reply is charged for, each part with its model where that is another one.
 
-    The API leaves its own compactions out of the totals: with `usage.iterations` the sum of those is the bill.
+    The API leaves its own compactions out of the totals: with `usage.iterations` the sum of those is the bill.  Tries
+    that broke off before the reply come on top.
     """
-    parts = mappings(mapping(reply.raw.get("usage")).get("iterations"))
-    if parts:
-        return [(usage_of(part) or Usage(), string(part.get("model")) or reply.model) for part in parts]
-    return [(reply.usage, reply.model)]
+    iterations = mappings(mapping(reply.raw.get("usage")).get("iterations"))
+    parts = [(usage_of(part) or Usage(), string(part.get("model")) or reply.model) for part in iterations]
+    return [*(parts or [(reply.usage, reply.model)]), (reply.lost, reply.model)]
 
 
 def billed_usage(reply: Reply) -> Usage:

@@ -50,6 +50,11 @@ class StreamedMessage:
             case "message_stop":
                 self._whole = True
 
+    @property
+    def usage(self) -> Usage:
+        """What it was charged for, as far as that was said: the prompt, once it has begun."""
+        return usage_of(mapping(self._message.get("usage"))) or Usage()
+
     def reply(self) -> Reply:
         """The whole message.  Raises `ApiError` if the stream ended before it was whole."""
         if not self._whole:

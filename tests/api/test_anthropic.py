@@ -10,7 +10,7 @@ import pytest
 from core.api.anthropic import Access, AnthropicEndpoint
 from core.api.endpoint import ApiError
 from core.api.patience import Patience
-from core.model import JSON
+from core.model import JSON, Usage
 from core.testing import ScriptedApi, answers
 
 BODY: dict[str, JSON] = {
@@ -152,7 +152,8 @@ def test_the_figures_of_a_prompt_that_is_too_long_arrive() -> None:
     with ScriptedApi([answers.prompt_too_long(215_000, 200_000)]) as api:
         error = failure(api)
 
-    assert (error.asked_tokens, error.limit_tokens, error.request_id) == (215_000, 200_000, "req_scripted")
+    assert (error.asked_tokens, error.limit_tokens) == (215_000, 200_000)
+    assert "req_scripted" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +176,39 @@ def test_what_waiting_mends_is_tried_again(first: answers.Failure | answers.Answ
 
     assert len(api.requests) == 3
     assert sum(time.slept) == pytest.approx(1.5)  # 0.5, then 1
+
+
+USED: dict[str, JSON] = {"input_tokens": 700, "cache_read_input_tokens": 300, "output_tokens": 5}
+
+
+def test_tries_that_broke_off_are_charged_for_and_those_that_were_refused_are_not() -> None:
+    broken = replace(answers.disconnect("a part"), usage=USED)
+    with ScriptedApi([broken, answers.overloaded(), broken, answers.text("at last")]) as api:
+        reply = endpoint(api).send(BODY)
+    with ScriptedApi(lambda _: broken) as api:
+        error = failure(api, patience=Patience(tries=3))
+    with ScriptedApi(lambda _: answers.overloaded()) as api:
+        refused = failure(api)
+
+    assert (reply.lost.input_tokens, reply.lost.cache_read_tokens) == (1_400, 600)
+    assert error.usage.prompt_tokens == 3_000
+    assert refused.usage == Usage()
+
+
+def test_a_call_that_is_cancelled_or_out_of_time_in_its_stream_is_charged_for() -> None:
+    time, pieces = Time(), list[str]()
+    said = replace(answers.text("a long answer " * 20), usage=USED)
+    with ScriptedApi([said]) as api, pytest.raises(ApiError) as cancelled:
+        endpoint(api, cancelled=lambda: bool(pieces)).send(BODY, pieces.append)
+
+    def late(_text: str) -> None:
+        time.now += 400
+
+    with ScriptedApi([said]) as api, pytest.raises(ApiError) as ended:
+        endpoint(api, time).send(BODY, late)
+
+    assert (cancelled.value.kind, ended.value.kind) == ("cancelled", "deadline")
+    assert cancelled.value.usage.prompt_tokens == ended.value.usage.prompt_tokens == 1_000
 
 
 def test_the_api_is_waited_for_as_long_as_it_asks() -> None:
@@ -251,7 +285,7 @@ def test_any_error_in_a_stream_has_a_kind(data: str) -> None:
     error = _in_stream(data, {"request-id": "req_1"})
 
     assert error.kind == ("overloaded" if "overloaded" in data else "request")
-    assert error.request_id == "req_1"
+    assert str(error).endswith("(request req_1)")
 
 
 def test_a_cancelled_call_ends_between_two_events() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
 from core.api.endpoint import ApiError, Reply
-from core.api.metered import NO_CAPS, Caps, Metered, billed_usage
+from core.api.metered import NO_CAPS, Bill, Caps, Metered, billed_usage
 from core.model import JSON, Usage
 
 BODY: dict[str, JSON] = {
@@ -56,6 +57,47 @@ def test_without_caps_all_is_counted() -> None:
     assert meter.spent.usage == Usage(input_tokens=200, output_tokens=100)
     assert meter.spent.dollars == pytest.approx(2 * (100 * 1 + 50 * 5) / 1e6)
     assert meter.count(BODY) == 7
+
+
+class Breaking(Fixed):
+    """An endpoint whose every other call breaks off behind its prompt."""
+
+    def send(self, body: Mapping[str, JSON], on_text: Callable[[str], None] | None = None) -> Reply:
+        super().send(body, on_text)
+        if self.calls % 2:
+            error = ApiError("network", "broken off", "try again")
+            error.usage = Usage(input_tokens=100, output_tokens=1)
+            raise error
+        return replace(self._reply, lost=Usage(input_tokens=200))
+
+
+def test_what_broke_off_is_on_the_bill_and_counts_for_the_caps() -> None:
+    meter = metered(Caps(tokens=1_500), Breaking())
+    with pytest.raises(ApiError, match="broken off"):
+        meter.send(BODY)
+    assert (meter.spent.calls, meter.spent.usage) == (0, Usage(100, output_tokens=1))
+    assert meter.spent.dollars == pytest.approx(105 / 1e6)
+
+    reply = meter.send(BODY)
+    assert meter.spent.usage == Usage(400, output_tokens=51)
+    assert meter.spent.calls == 1
+    assert billed_usage(reply) == Usage(300, output_tokens=50)
+    with pytest.raises(ApiError, match="broken off"):
+        meter.send(BODY)
+    with pytest.raises(ApiError, match="cap"):
+        meter.send(BODY)
+
+
+def test_a_refused_call_of_a_model_without_prices_leaves_the_bill_known() -> None:
+    class Refusing(Fixed):
+        def send(self, body: Mapping[str, JSON], on_text: Callable[[str], None] | None = None) -> Reply:
+            raise ApiError("auth", "no")
+
+    meter = metered(NO_CAPS, Refusing())
+    with pytest.raises(ApiError):
+        meter.send({**BODY, "model": "unheard-of"})
+
+    assert meter.spent == Bill()
 
 
 def test_a_cap_on_tokens_holds() -> None:
