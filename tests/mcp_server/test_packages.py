@@ -51,6 +51,12 @@ def test_what_the_plugin_starts_is_there() -> None:
     assert {*commands, "serve"} <= {*COMMANDS}
 
 
+def test_the_page_on_hooks_shows_those_of_the_plugin() -> None:
+    page = (ROOT / "docs" / "hooks.md").read_text(encoding="utf-8")
+
+    assert json.loads(page.split("```json")[1].split("```")[0]) == read(PLUGIN / "hooks" / "hooks.json")
+
+
 def test_the_skill_names_arguments_that_the_tools_have() -> None:
     said = (PLUGIN / "skills" / "context" / "SKILL.md").read_text(encoding="utf-8")
     schemas = [tool.parameters["properties"] for tool in all_tools()]
@@ -72,7 +78,3 @@ def test_the_bundle_holds_all_that_it_needs_and_is_the_same_every_time(tmp_path:
     assert manifest["server"]["entry_point"] in names
     assert icon[:8] == b"\x89PNG\r\n\x1a\n"
     assert not [name for name in names if "__pycache__" in name]
-
-
-def test_the_plugin_has_the_same_picture() -> None:
-    assert (PLUGIN / ".claude-plugin" / "icon.png").read_bytes() == build_bundle.icon()
