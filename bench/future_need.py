@@ -3,7 +3,7 @@
     python -m bench.future_need --shared DIR [--budget 12400] [--keep DIR]
 
 DIR, which is not in this repository, holds tools/future_need.py and real/claude*.jsonl.  The tool writes what was
-summarised at each boundary, this writes the summaries beside it, the tool scores them.  `--keep` leaves both for a look.
+summarised at each boundary, this writes the summaries beside it, the tool scores them.  `--keep` leaves both.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _figures(runs: Sequence[Run]) -> str:
 
 
 def _median(runs: Sequence[Run], figure: str) -> float:
-    return statistics.median(getattr(r, figure) for r in runs)
+    return float(statistics.median(getattr(r, figure) for r in runs))
 
 
 def generated(path: Path, megabytes: int, compact_every: int) -> Path:
@@ -122,9 +122,6 @@ def cases(work: Path, size: int) -> list[Case]:
 
 
 PEER_LISTING = "from claude_agent_sdk import list_sessions\nprint(len(list_sessions()))\n"
-PEER_MESSAGES = (
-    "import sys\nfrom claude_agent_sdk import get_session_messages\nlist(get_session_messages(sys.argv[1]))\n"
-)
 
 
 def listing(work: Path, env: dict[str, str]) -> list[Case]:
