@@ -32,6 +32,10 @@ WORDS = {
     "pick": "--pick",
 }
 """What the command line calls the ways that hints name."""
+    "media": "foldmark strip SESSION",
+    "report": "foldmark report BEFORE AFTER",
+    "secrets": "foldmark redact SESSION --check",
+    "ask": "foldmark ask SESSION QUESTION",
 WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern)
 """What the caller can put right by calling differently: exit code 2, as for a wrong option."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.errors import WORDS
 from cli.main import COMMANDS, run
 from core.settings import Settings
 
@@ -67,6 +68,18 @@ def test_the_core_prints_nothing_and_looks_at_no_environment_or_home(path: Path)
     text = path.read_text(encoding="utf-8")
     if path.is_relative_to(ROOT / "core"):
         assert not re.search(r"\bos\.environ|\bos\.getenv|Path\.home\(|expanduser\(|\bprint\(", text)
+
+
+def test_hints_name_ways_that_the_command_line_has_words_for() -> None:
+    """A way stands in braces; only what is no hint may hold a command itself."""
+    commands = re.compile(rf"\bfoldmark (?:{'|'.join(COMMANDS)})\b|(?<!\S)--[a-z]")
+    for path in (path for path in SOURCES if path.is_relative_to(ROOT / "core")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for raised in (node.exc for node in ast.walk(tree) if isinstance(node, ast.Raise) and node.exc):
+            texts = [n.value for n in ast.walk(raised) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+            for text in texts:
+                assert {*re.findall(r"\{(\w+)\}", text)} <= {*WORDS}, f"{path}: {text}"
+                assert not commands.search(text), f"{path}: {text}"
 
 
 def test_modules_are_short() -> None:

@@ -130,7 +130,7 @@ def ask(
     gave no answer, and ContextFull; then nothing was written.
     """
     if not question.strip():
-        raise InputError("there is no question", 'foldmark ask SESSION "What is left to do?"')
+        raise InputError("there is no question", "say what you want to know: {ask}")
     with opened(file, measuring=choices.settings.measuring) as session:
         if not session.messages:
             raise InputError(f"{session.path} holds no messages", "ask about a session that does")

@@ -74,7 +74,7 @@ def _redacted(file: SessionFile, out_dir: Path | None) -> RedactResult:
         if session.format != CLAUDE_CODE:
             raise WrongFormat(
                 f"{session.path.name} is not a Claude Code transcript, and no other can be copied without its secrets",
-                "--check lists them: take them out with an editor",
+                "{secrets} lists them: take them out with an editor",
             )
         job = _Job(session, out_dir)
         digest = digest_of(job.rows())

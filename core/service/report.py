@@ -56,9 +56,7 @@ def opened_source(after: Session, scratch: Path) -> Iterator[Session]:
     """
     records = [placed.record for placed in find_records(after.claude.log) if placed.record] if after.claude else []
     if not records:
-        raise InputError(
-            f"{after.path.name} does not say what it was made of", "name both: foldmark report BEFORE AFTER"
-        )
+        raise InputError(f"{after.path.name} does not say what it was made of", "name both: {report}")
     with opened(_as_it_was(after, records[-1].source, scratch), measuring=after.measuring) as session:
         yield session
 
@@ -67,13 +65,13 @@ def _as_it_was(after: Session, source: Source, scratch: Path) -> SessionFile:
     if source.path == STDIN:
         raise SessionNotFound(
             f"{after.path.name} was made of standard input",
-            "name the transcript that it was: foldmark report BEFORE AFTER",
+            "name the transcript that it was: {report}",
         )
     path = source_file(after.path, source)
     if path is None:
         raise SessionNotFound(
             f"{source.path} is gone or out of reach, and {after.path.name} was made of it",
-            "name both: foldmark report BEFORE AFTER",
+            "name both: {report}",
         )
     if path.stat().st_size <= source.size:
         return session_file(path)

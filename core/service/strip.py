@@ -80,7 +80,7 @@ def _found(items: Sequence[MediaItem], names: Sequence[str]) -> tuple[str, ...]:
     """The whole ids that names, or the starts of ids, stand for; a content's id is known without its `media-` too."""
     known = {ident: ident for item in items for ident in item.ids}
     known |= {item.blob.id.removeprefix("media-"): item.blob.id for item in items}
-    hint = "foldmark strip SESSION lists all there are"
+    hint = "{media} lists all there are"
     return tuple(one_of(name, known.items(), "image or document of the active context", hint) for name in names)
 
 

@@ -168,7 +168,7 @@ def test_a_session_without_a_record_has_to_be_named_with_another(tmp_path: Path)
     for each in (path, document):
         with pytest.raises(InputError, match="does not say what it was made of") as error:
             compared(each)
-        assert "BEFORE AFTER" in error.value.hint
+        assert "{report}" in error.value.hint
 
 
 def test_a_source_that_is_gone_is_said_to_be(tmp_path: Path) -> None:

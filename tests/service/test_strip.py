@@ -138,7 +138,7 @@ def test_ids_are_found_by_their_starts_and_with_several_the_one_that_is_meant_ha
     for name in ("nothing", ""):
         with pytest.raises(IdNotFound, match="no image or document") as none:
             stripped(path, named(name))
-        assert "foldmark strip SESSION lists" in none.value.hint
+        assert "{media} lists" in none.value.hint
 
 
 def test_of_several_in_one_message_each_is_named_by_its_content(tmp_path: Path) -> None:
