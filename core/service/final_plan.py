@@ -46,8 +46,7 @@ class FinalPlan:
 
     def store(self, job: Job, store: Store) -> None:
         """Stores what the decisions lean on; raises WriteFailed, Damaged."""
-        for body in self._media.bodies:
-            store.put(body.id, body.content)
+        store.put_all((body.id, body.content, "") for body in self._media.bodies)
         take_along(store, job.session, self._earlier)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace as replace_fields
 
 from core.context.decisions import Collapsed, Committed, Decision, MediaReplaced, Replaced, Snipped
 from core.errors import FoldmarkError
-from core.model import Message, is_thinking
+from core.model import JSON, Message, is_thinking
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.receipt import page_name
 from core.stages.verdict import Verdict
@@ -100,13 +100,7 @@ def store_bodies(store: Store, scene: Scene, plan: Plan) -> Plan:
 
     When it returns, all that the decisions of the plan lean on is on the disk.
     """
-    failed: dict[str, str] = {}
-    for body in plan.bodies:
-        content = body.content
-        try:
-            store.put(body.id, content.get("content") if content.get("type") == "tool_result" else content, body.name)
-        except FoldmarkError as error:
-            failed[body.id] = f"{body.id} stays, it could not be stored: {error}"
+    failed = _not_stored(store, plan.bodies)
     if not failed:
         return plan
     left = replace(
@@ -116,6 +110,22 @@ def store_bodies(store: Store, scene: Scene, plan: Plan) -> Plan:
         reason="; ".join(filter(None, (plan.reason, *failed.values()))),
     )
     return replace(left, tokens_freed=freed_tokens(scene, left))
+
+
+def _not_stored(store: Store, bodies: Sequence[Stored]) -> dict[str, str]:
+    """Stores some bodies at once; where that fails, in halves, so that one keeps no other out: why which were not."""
+    try:
+        store.put_all((body.id, _content(body), body.name) for body in bodies)
+    except FoldmarkError as error:
+        if len(bodies) == 1:
+            return {bodies[0].id: f"{bodies[0].id} stays, it could not be stored: {error}"}
+        half = len(bodies) // 2
+        return _not_stored(store, bodies[:half]) | _not_stored(store, bodies[half:])
+    return {}
+
+
+def _content(body: Stored) -> JSON:
+    return body.content.get("content") if body.content.get("type") == "tool_result" else body.content
 
 
 def store_pages(store: Store, scene: Scene, plan: Plan, session: str) -> None:

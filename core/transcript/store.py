@@ -97,9 +97,20 @@ class Store:
         nothing.  An image or document is found by the id of its blob.  Raises WriteFailed (also where another content
         has the id), Damaged for what is nested too deeply to be written: then nothing was added.
         """
-        blob = stored_blob(ident, redact_json(content)[0])
-        self.write({blob.file: [blob.content]}, [body_of(blob, name)])
-        return self.folder / blob.file
+        return self.folder / self.put_all([(ident, content, name)])[0]
+
+    def put_all(self, contents: Iterable[tuple[str, JSON, str]]) -> list[str]:
+        """Store many bodies (id, content and tool of each) as `put` does one; returns their files.
+
+        Raises as `put`: then none was added.
+        """
+        blobs = [(stored_blob(ident, redact_json(content)[0]), name) for ident, content, name in contents]
+        files = {blob.file: [blob.content] for blob, _ in blobs}
+        if any(files[blob.file] != [blob.content] for blob, _ in blobs):
+            raise WriteFailed(f"{self.folder}: two contents would have the same name")
+        if blobs:
+            self.write(files, [body_of(blob, name) for blob, name in blobs])
+        return [blob.file for blob, _ in blobs]
 
     def adopt(self, other: Store, idents: Collection[str]) -> None:
         """Store what another store finds under these ids, in files of the same names, with the media of its pages.

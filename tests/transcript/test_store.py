@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from core.errors import Damaged, FoldmarkError, IdNotFound, InputError, WriteFailed
 from core.model import JSON, Block, Message
+from core.transcript import store as store_module
 from core.transcript.page import Body
 from core.transcript.store import INDEX, Store
 from core.transcript.writer import append, write_new
@@ -412,6 +413,31 @@ def test_another_content_under_the_same_id_is_refused(store: Store) -> None:
     with pytest.raises(WriteFailed):
         store.put("toolu_b", "other text")
     assert files(store) == before
+
+
+def test_many_are_put_with_one_look_at_the_index(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put_all((f"old{n}", f"text {n}", "Bash") for n in range(20))
+    decode, lines = store_module._decoded, list[bytes]()
+
+    def decoded(line: bytes) -> Body | None:
+        lines.append(line)
+        return decode(line)
+
+    monkeypatch.setattr(store_module, "_decoded", decoded)
+    named = store.put_all((f"new{n}", f"text {n}", "Bash") for n in range(20))
+    assert len([line for line in lines if line]) == 20
+    assert named == [f"new{n}.txt" for n in range(20)]
+    assert all(store.read(found(store, f"{age}{n}")) == b"text %d" % n for n in range(20) for age in ("old", "new"))
+
+
+@pytest.mark.parametrize("others", [("b", "another"), ("toolu_b", "another")])
+def test_of_many_all_are_put_or_none(store: Store, others: tuple[str, str]) -> None:
+    store.put("toolu_b", "text")
+    before = files(store)
+    with pytest.raises(WriteFailed):
+        store.put_all([("a", "text", ""), ("b", "text", ""), (*others, "")])
+    assert files(store) == before
+    assert store.put_all([]) == []
 
 
 def test_an_id_that_is_no_name_of_a_file_is_found_all_the_same(store: Store) -> None:
