@@ -21,7 +21,7 @@ from core.errors import CompactionError, IdNotFound, Locked, NothingToCompact, N
 from core.memory.files import MemoryFiles, State
 from core.memory.notes import Notes, item
 from core.model import JSON, Message, Usage, tool_results, tool_uses
-from core.service.compact import WAYS, compact
+from core.service.compact import compact
 from core.service.history import output
 from core.service.job import Choices, CompactResult, How
 from core.service.operation import Target
@@ -87,10 +87,6 @@ def case(name: str, tmp_path: Path) -> Path:
 
 
 # -- by what is of use
-
-
-def test_every_way_has_a_name() -> None:
-    assert [*WAYS] == ["auto", "memory", "full", "micro", "partial"]
 
 
 def test_a_long_session_is_summarised(session: Path) -> None:
