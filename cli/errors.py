@@ -9,7 +9,15 @@ from pathlib import Path
 import click
 
 from cli import ui
-from core.errors import FoldmarkError, IdNotFound, SessionNotFound, SettingsError, StorageError, WrongPattern
+from core.errors import (
+    FoldmarkError,
+    IdNotFound,
+    SessionNotFound,
+    SettingsError,
+    StorageError,
+    WrongPattern,
+    WrongUsage,
+)
 from core.model import JSON
 from core.redact.text import redact
 
@@ -24,7 +32,17 @@ WORDS = {
     "undo": "foldmark undo SESSION",
     "notes": "foldmark memory update",
     "strip": "foldmark strip SESSION --bad",
+    "media": "foldmark strip SESSION",
+    "report": "foldmark report BEFORE AFTER",
+    "secrets": "foldmark redact SESSION --check",
+    "ask": "foldmark ask SESSION QUESTION",
     "keep": "--keep",
+    "up_to": "--up-to",
+    "from": "--from",
+    "instructions": "--instructions",
+    "model": "--model",
+    "no_fallback": "--no-fallback",
+    "force": "--force",
     "in_place": "--in-place",
     "summarizer": "--summarizer",
     "full": "--how full",
@@ -32,11 +50,7 @@ WORDS = {
     "pick": "--pick",
 }
 """What the command line calls the ways that hints name."""
-    "media": "foldmark strip SESSION",
-    "report": "foldmark report BEFORE AFTER",
-    "secrets": "foldmark redact SESSION --check",
-    "ask": "foldmark ask SESSION QUESTION",
-WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern)
+WRONG_USAGE = (SessionNotFound, SettingsError, IdNotFound, WrongPattern, WrongUsage)
 """What the caller can put right by calling differently: exit code 2, as for a wrong option."""
 
 
@@ -50,6 +64,11 @@ def report(error: Exception, as_json: bool) -> int:
         if hint:
             ui.echo(f"hint: {hint}", err=True)
     return code
+
+
+def tell(found: FoldmarkError) -> None:
+    """Print what is no failure here: what and why, and what to do next."""
+    ui.echo(f"{found}\n{found.hint_in(WORDS)}")
 
 
 def report_one(path: Path, error: Exception, as_json: bool) -> None:

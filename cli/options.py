@@ -200,6 +200,8 @@ def chosen(
 
     if all_sessions == bool(names):
         raise click.UsageError("name sessions, or take --all", ctx)
+    if all_sessions and pick:
+        raise click.UsageError("--pick is for one file: name it", ctx)
     return (
         session_files(claude_dir)
         if all_sessions

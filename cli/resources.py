@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from core.api.anthropic import AnthropicEndpoint
     from core.api.program import ClaudeProgram
@@ -89,6 +91,15 @@ class Writer:
         from core.summarizers import make
 
         return make(self.name, self.access.resources(self.fallback, cancelled))
+
+
+def refuse_without_model(ctx: click.Context, summarizer: str, given: Mapping[str, object]) -> None:
+    """Raises UsageError for options about the asking of a model, by name, where the summariser asks none."""
+    said = [name for name, value in given.items() if value]
+    if said and summarizer == "extractive":
+        raise click.UsageError(
+            f"{' and '.join(said)}: extractive, who writes here, asks no model; name one with --summarizer", ctx
+        )
 
 
 def access(settings: Settings, model: str = "") -> Access:

@@ -7,6 +7,7 @@
      |   +- WrongFormat          a transcript, but not one that this command takes
      |   +- Damaged              the file cannot be read as what it claims to be
      |   +- SettingsError        a setting has a value that it cannot have
+     |   +- WrongUsage           what was asked for does not go together
      |   +- WrongPattern         not a regular expression
      |   +- IdNotFound           no message, output or marker of that id
      +- StorageError          the disk did not do what was asked
@@ -67,6 +68,10 @@ class Damaged(InputError):
 
 class SettingsError(InputError):
     """A setting has a value that it cannot have."""
+
+
+class WrongUsage(InputError):
+    """What was asked for does not go together."""
 
 
 class WrongPattern(InputError):

@@ -88,8 +88,6 @@ class Asked:
         return self.config.summarizer(BY_RULE if by_rule else self.summarizer, is_stopped)
 
     def _run(self, summarizer: Summarizer, choices: Choices) -> CompactResult:
-        if choices.how == "auto":  # a caller writes a summary, says who does, or asks for the notes
-            choices = replace(choices, notes=None)
         with self._source() as file:
             if self.results:
                 done = persist(file, self.results, choices.target, choices.settings, choices.budget)

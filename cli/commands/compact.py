@@ -5,29 +5,29 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from cli import options, resources, ui
-from cli.batched import batched
-from cli.errors import report_one
+from cli.errors import report_one, tell
 from cli.resources import Writer
 from cli.written import show_ways
 from core.context.tokens.window import Measuring
 from core.report.words import saved
+from core.service.arguments import Arguments
 from core.service.automatic import Guards
-from core.service.compact import WAYS, CompactResult, compact
+from core.service.batch import Done, compact_batched, compact_each
+from core.service.compact import WAYS, CompactResult
 from core.service.from_settings import choices_of
 from core.service.job import Choices, How
 from core.service.operation import DRY_RUN, WRITTEN_BEFORE, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
 from core.summarizers import AUTO, SUMMARIZERS
-from core.summarizers.base import Summarizer
+from core.transcript.locate import no_sessions
 from core.transcript.projects import SessionFile
 
 
@@ -35,7 +35,8 @@ from core.transcript.projects import SessionFile
 @options.sessions_argument
 @click.option(
     "--how",
-    type=click.Choice(["auto", *(way for way in WAYS if way != "auto")]),
+    type=click.Choice([*WAYS]),
+    default="auto",
     help="full: a summary stands for old history.  memory: the notes of the session do.  partial: a summary stands for "
     "one part.  micro: only large and old tool results give way.  auto (the default): what is of use.",
 )
@@ -67,7 +68,7 @@ def command(
     ctx: click.Context,
     sessions: tuple[str, ...],
     all_sessions: bool,
-    how: How | None,
+    how: How,
     up_to: str,
     since: str,
     force: bool,
@@ -92,92 +93,70 @@ def command(
 
     With --if-over or --idle, as for a timer, it says nothing of sessions that are left alone.
     """
-    how = how or ("partial" if up_to or since else "auto")
-    if (how == "partial") != bool(up_to) ^ bool(since) or (up_to and since):
-        raise click.UsageError("partial takes one of --up-to and --from, and no other way takes any", ctx)
-    if how == "micro" and not (keep_tokens is None and not (summarizer or instructions or model or batch)):
-        raise click.UsageError("micro writes no summary: --keep, --instructions and --summarizer are for full", ctx)
-    if batch and (target.dry_run or jobs > 1 or summarizer not in (None, "anthropic")):
-        raise click.UsageError("--batch is for the summariser anthropic, without --jobs and --dry-run", ctx)
-    if how == "partial" and keep_tokens is not None:
-        raise click.UsageError("--keep is not for partial: what stays is named by --up-to or --from", ctx)
-    if how not in ("auto", "micro") and force:
-        raise click.UsageError("--force is for --how micro", ctx)
-    settings = options.settings(keep_tokens=keep_tokens, summarizer=summarizer)
-    target = replace(target, markdown=markdown)
-    idle_since = None if idle_s is None else time.time() - idle_s
-    by_timer = if_over_tokens is not None or idle_s is not None
-    guards = Guards(if_over_tokens, idle_since, options.state_dir() / "failures")
+    if batch and (target.dry_run or jobs > 1 or how in ("memory", "micro") or summarizer not in (None, "anthropic")):
+        raise click.UsageError("--batch is for summaries by anthropic, without --jobs and --dry-run", ctx)
+    settings = options.settings(summarizer="anthropic" if batch else summarizer)
+    resources.refuse_without_model(ctx, settings.summarizer, {"--model": model, "--no-fallback": no_fallback})
+    usual = choices_of(
+        settings,
+        Path.home(),
+        replace(target, markdown=markdown),
+        StageSettings(Measuring.of(settings), datetime.now(UTC)),
+    )
+    asked = Arguments(
+        how,
+        up_to,
+        since,
+        keep_tokens,
+        instructions,
+        summarizer or "",
+        model=model,
+        no_fallback=no_fallback,
+        force=force,
+    )
+    guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s, options.state_dir() / "failures")
+    choices = replace(asked.over(usual), guards=guards)
     beside = not (target.out_dir or target.dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
-    known = StageSettings(Measuring.of(settings), datetime.now(UTC), force)
-    usual = choices_of(settings, Path.home(), target, known)
-    choices = replace(
-        usual,
-        how=how,
-        options=replace(usual.options, instructions=instructions, up_to=up_to, since=since),
-        notes=None if summarizer else usual.notes,  # who says who writes the summary wants one
-        guards=guards,
-    )
     # A dry run asks no model: it would cost what the run costs.
-    writer = Writer(
-        resources.access(settings, model), "extractive" if target.dry_run else settings.summarizer, not no_fallback
-    )
-    work = [_OneFile(file, writer, choices) for file in files]
-    outcomes = batched(work, writer, options.state_dir() / "batches") if batch else _outcomes(work, jobs)
-    return _told(work, outcomes, by_timer, as_json)
+    who = "extractive" if target.dry_run else settings.summarizer
+    writer = Writer(resources.access(settings, model), who, not no_fallback)
+    by_timer = if_over_tokens is not None or idle_s is not None
+    if not (files or by_timer or as_json):
+        tell(no_sessions(settings.claude_dir))
+    done = _batched(files, choices, writer) if batch else compact_each(files, writer.summarizer, choices, jobs)
+    return _told(done, len(files), by_timer, as_json)
 
 
-def _told(
-    work: Sequence[_OneFile],
-    outcomes: Iterable[tuple[_OneFile, CompactResult | Exception]],
-    by_timer: bool,
-    as_json: bool,
-) -> int:
+def _batched(files: Sequence[SessionFile], choices: Choices, writer: Writer) -> Iterator[Done]:
+    from core.summarizers.batch import Waiting
+
+    endpoint, given = writer.access.endpoint(), writer.access.resources(writer.fallback)
+    waiting = Waiting(time.monotonic, time.sleep)
+    return compact_batched(files, choices, endpoint, given, options.state_dir() / "batches", waiting)
+
+
+def _told(outcomes: Iterable[Done], total: int, by_timer: bool, as_json: bool) -> int:
     """Say what came of each session, as it comes; the exit code."""
     failed, done = 0, list[CompactResult]()
-    with ui.progress("compacting", len(work)) as step:
-        for job, outcome in outcomes:
-            step(job.file.path.name)
+    with ui.progress("compacting", total) as step:
+        for file, outcome in outcomes:
+            step(file.path.name)
             failed += isinstance(outcome, Exception)
             if isinstance(outcome, Exception):
-                if len(work) == 1:
+                if total == 1:
                     raise outcome
-                report_one(job.file.path, outcome, as_json)
+                report_one(file.path, outcome, as_json)
             elif as_json:
-                ui.emit(outcome, one_line=len(work) > 1)
+                ui.emit(outcome, one_line=total > 1)
             else:
                 done.append(outcome)
-                if len(work) == 1 or not by_timer or _is_work(outcome):
-                    _show(outcome, len(work) > 1)
+                if total == 1 or not by_timer or _is_work(outcome):
+                    _show(outcome, total > 1)
     is_told = failed or not by_timer or sys.stdout.isatty() or any(map(_is_work, done))
-    if len(work) > 1 and not as_json and is_told:
+    if total > 1 and not as_json and is_told:
         _show_total(done, failed)
     return 1 if failed else 0
-
-
-@dataclass(frozen=True, slots=True)
-class _OneFile:
-    """One transcript to compact, in this process or another."""
-
-    file: SessionFile
-    writer: Writer
-    choices: Choices
-
-    def __call__(self, summarizer: Summarizer | None = None) -> CompactResult | Exception:
-        try:
-            return compact(self.file, summarizer or self.writer.summarizer(), self.choices)
-        except Exception as error:  # noqa: BLE001 (what is wrong with one session must not end the others)
-            return error
-
-
-def _outcomes(work: list[_OneFile], jobs: int) -> Iterator[tuple[_OneFile, CompactResult | Exception]]:
-    if jobs == 1 or len(work) == 1:
-        for job in work:
-            yield job, job()
-        return
-    with ProcessPoolExecutor(min(jobs, len(work))) as pool:
-        yield from zip(work, pool.map(_OneFile.__call__, work), strict=True)
 
 
 def _show(result: CompactResult, many: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from cli import options, ui
 from cli.commands.context import print_window
 from cli.commands.sessions import print_lines
+from cli.errors import tell
 from core.context.tokens.window import Measuring
 from core.service.home import home
 from core.transcript.locate import no_sessions
@@ -20,8 +21,7 @@ def show(as_json: bool) -> None:
         ui.emit(found)
         return
     if not found.sessions:
-        nothing = no_sessions(settings.claude_dir)
-        ui.echo(f"{nothing}\n{nothing.hint}")
+        tell(no_sessions(settings.claude_dir))
     else:
         ui.echo(f"The newest sessions of {found.folder or 'all folders'}:\n")
         print_lines(found.sessions)

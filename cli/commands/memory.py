@@ -76,6 +76,7 @@ def update_command(
     from core.service.memory import update
 
     settings = options.settings()
+    resources.refuse_without_model(ctx, summarizer, {"--model": model})
     extractor = make(summarizer, resources.access(settings, model).resources)
     done = update(options.find(ctx, session, settings.claude_dir, pick), extractor, limits_of(settings))
     if as_json:
@@ -115,6 +116,8 @@ def refresh_command(
     """
     from core.service.memory_refresh import Which, refresh
 
+    given = {"--model": model, "--max-usd": max_usd, "--max-tokens": max_tokens}
+    resources.refuse_without_model(ctx, summarizer, given)
     settings = options.settings()
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir)
     begin, now = time.monotonic(), time.time()

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from cli import options, ui
+from cli.errors import tell
 from core.errors import SessionNotFound
 from core.service.sessions import SessionLine, list_sessions
 from core.transcript.locate import no_sessions
@@ -45,8 +46,10 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
         ui.emit(found)
         return
     if not found.sessions:
-        nothing = no_sessions(claude_dir)
-        ui.echo(f"no session was started in {folder}" if folder else f"{nothing}\n{nothing.hint}")
+        if folder:
+            ui.echo(f"no session was started in {folder}")
+        else:
+            tell(no_sessions(claude_dir))
         return
     print_lines(found.sessions)
     if found.more:

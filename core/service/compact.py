@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from core.api.endpoint import ApiError
-from core.errors import InputError, NothingToCompact, NoUsableMemory, SummaryRejected
+from core.errors import NothingToCompact, NoUsableMemory, SummaryRejected
 from core.service.automatic import warnings_of
 from core.service.by_notes import memory
 from core.service.by_summary import done_before, full, partial
@@ -25,11 +25,9 @@ def compact(file: SessionFile, summarizer: Summarizer, choices: Choices) -> Comp
     """Compacts a transcript; the source keeps its bytes, unless the target says that it is appended to.
 
     A session in which nothing is to do gives a result that says so.  When rows are written meanwhile it starts anew,
-    with the summary that it has.  Raises what reading, summarising and writing raise, and InputError for a part without
-    a place, or a place without a part; then nothing was changed.
+    with the summary that it has.  Raises what reading, summarising and writing raise; then nothing was changed.
     """
     asked, guards = Asked(summarizer, choices.is_stopped), choices.guards
-    _check_part(choices)
 
     def once() -> CompactResult:
         with opened(file, measuring=choices.settings.measuring) as session:
@@ -52,15 +50,6 @@ def compact(file: SessionFile, summarizer: Summarizer, choices: Choices) -> Comp
     if breaker and result.changed:
         breaker.reset()
     return result
-
-
-def _check_part(choices: Choices) -> None:
-    places = [place for place in (choices.options.up_to, choices.options.since) if place]
-    if len(places) != (choices.how == "partial"):
-        raise InputError(
-            "partial takes one place, and no other way takes any",
-            "name the message before which all is summarised, or the one from which on all is",
-        )
 
 
 def auto(job: Job) -> CompactResult:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from threading import Event
 from typing import Annotated, Any, Literal
 
@@ -14,7 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, CreateMessageResult, SamplingMessage, TextContent
 from pydantic import Field
 
-from mcp_server.answers import data_answer, text_answer
+from mcp_server.answers import data_answer, text_answer, told
 from mcp_server.config import Ctx, config_of
 from mcp_server.consent import Consent, ask_in_place, require
 from mcp_server.sessions import SessionName, session_file_of
@@ -74,6 +73,7 @@ async def asked_of(
     ctx: Ctx,
 ) -> object:
     """The arguments of a call as the compaction that they ask for."""
+    from core.service.arguments import Arguments
     from mcp_server.compaction import Asked
 
     if messages and in_place:
@@ -81,11 +81,9 @@ async def asked_of(
     file = None if messages else await session_file_of(session, ctx)
     config = config_of(ctx)
     usual = config.choices(config.target(in_place, dry_run, None if file else config.inline_dir))
-    options = replace(usual.options, instructions=instructions, up_to=up_to, since=from_id)
-    how = "partial" if how == "auto" and (up_to or from_id) else how
-    if keep_tokens is not None:
-        options = replace(options, keep_tokens=keep_tokens)
-    return Asked(config, file, messages, replace(usual, how=how, options=options), summary, summarizer, results)
+    with told():
+        arguments = Arguments(how, up_to, from_id, keep_tokens, instructions, summarizer, summary)
+        return Asked(config, file, messages, arguments.over(usual), summary, summarizer, results)
 
 
 _Asked = Annotated[Any, Resolve(asked_of)]

@@ -22,6 +22,9 @@ from tests.mcp_server.desk import OTHER, Desk, calling, text_of
 from tests.mcp_server.test_writing import Person, state_of
 
 ASK = {"session": SESSION_ID, "keep_tokens": 10_000}
+ONE_PLACE = (
+    "partial takes one place. Name it with up_to, before which all is summarised, or with from_id, from which on all is"
+)
 SUMMARY = """## What was asked
 Fix parsers 0 to 11, keep the words marmalade0 to marmalade11.
 
@@ -107,9 +110,12 @@ async def test_where_nothing_is_to_do_no_summary_is_asked_for(desk: Desk, mode: 
 
 async def test_micro_writes_no_summary(desk: Desk, mode: str) -> None:
     async with desk.client(mode) as client:
-        answer = await client.call_tool("compact_session", {**ASK, "how": "micro"})
+        answer = await client.call_tool("compact_session", {"session": SESSION_ID, "how": "micro"})
+        refused = await client.call_tool("compact_session", {**ASK, "how": "micro"})
 
     assert result_of(answer)["how"] in ("micro", "none")
+    assert refused.is_error
+    assert text_of(refused).endswith("micro does not take all that was given. Leave out keep_tokens")
 
 
 async def test_a_part_may_be_named(desk: Desk, mode: str) -> None:
@@ -341,7 +347,12 @@ async def test_a_part_without_a_place_is_refused_and_a_place_means_a_part(desk: 
             "compact_session", {"session": SESSION_ID, "up_to": prompts[4], "summary": SUMMARY}
         )
 
-    assert all(answer.is_error and "takes one place" in text_of(answer) for answer in refused)
+    assert [answer.is_error for answer in refused] == [True, True, True]
+    assert [text_of(answer).partition(": ")[2] for answer in refused] == [
+        ONE_PLACE,
+        "full does not take all that was given. Leave out up_to",
+        ONE_PLACE,
+    ]
     assert result_of(part)["how"] == "partial"
 
 

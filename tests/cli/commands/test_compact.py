@@ -104,6 +104,16 @@ def test_there_is_nothing_to_do(project: Path, tmp_path: Path, capsys: Capture) 
     assert tree(project) == before
 
 
+def test_without_any_session_it_says_so_but_to_a_timer(scratch_home: Path, capsys: Capture) -> None:
+    assert run(["compact", "--all"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("there is no session in ")
+    assert "give the path of a transcript" in out
+    for silent in (["--if-over", "100k"], ["--json"]):
+        assert run(["compact", "--all", *silent]) == 0
+        assert capsys.readouterr().out == ""
+
+
 def test_a_second_run_changes_nothing(project: Path, capsys: Capture) -> None:
     first = compact(capsys, SESSION_ID, "--keep", "500")
     before = tree(project)

@@ -192,6 +192,15 @@ def test_options_that_would_do_nothing_are_refused(made: Transcript, capsys: Cap
         ["report", SESSION_ID, "--pick", "1"],
         ["compact", SESSION_ID, "--how", "full", "--force"],
         ["compact", SESSION_ID, "--how", "micro", "--keep", "5k"],
+        ["compact", SESSION_ID, "--how", "memory", "--summarizer", "auto"],
+        ["compact", SESSION_ID, "--how", "memory", "--batch"],
+        ["compact", SESSION_ID, "--model", "claude-haiku-5-5"],
+        ["compact", SESSION_ID, "--no-fallback"],
+        ["compact", "--all", "--pick", "1"],
+        ["memory", "update", SESSION_ID, "--model", "claude-haiku-5-5"],
+        ["memory", "refresh", SESSION_ID, "--model", "claude-haiku-5-5"],
+        ["memory", "refresh", SESSION_ID, "--max-usd", "1"],
+        ["memory", "refresh", SESSION_ID, "--max-tokens", "10k"],
     ):
         assert (run(args), args) == (2, args)
         assert capsys.readouterr().err.startswith("error: ")
