@@ -10,7 +10,6 @@ import click
 
 from cli import options, resources, ui
 from cli.errors import report_one
-from core.errors import UnknownFormat, WrongFormat
 from core.memory.extractors import EXTRACTORS, ExtractorName, make
 from core.memory.limits import limits_of, timed_limits
 
@@ -134,15 +133,12 @@ def refresh_command(
     limits = timed_limits(settings, extractor.cadence)
     out_of_time = (lambda: time.monotonic() - begin >= max_s) if max_s is not None else lambda: False
     # What is no session of the client is named once, where it is asked for, and not by every run of a timer.
-    strangers = (UnknownFormat, WrongFormat) if all_sessions else ()
-    return _report(refresh(files, extractor, limits, which, out_of_time), strangers, as_json)
+    return _report(refresh(files, extractor, limits, which, out_of_time, named=not all_sessions), as_json)
 
 
-def _report(found: Iterable[Refreshed], strangers: tuple[type[Exception], ...], as_json: bool) -> int:
+def _report(found: Iterable[Refreshed], as_json: bool) -> int:
     failed = 0
     for one in found:
-        if isinstance(one.outcome, strangers):
-            continue
         if isinstance(one.outcome, Exception):
             failed += not one.is_cap
             report_one(one.file.path, one.outcome, as_json)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from core.api.endpoint import ApiError
-from core.errors import Locked
+from core.errors import ApiError, Locked, UnknownFormat, WrongFormat
 from core.memory.cadence import Cadence
 from core.memory.extract import Extractor
 from core.memory.files import MemoryFiles
@@ -57,11 +56,14 @@ def refresh(
     limits: MemoryLimits = DEFAULT_LIMITS,
     which: Which = ALL,
     out_of_time: Callable[[], bool] = lambda: False,
+    *,
+    named: bool = True,
 ) -> Iterator[Refreshed]:
     """Update the notes where that is due, session by session; yields those where something was done or failed.
 
     A session that another process works on is passed over: it is being done.  So is what Foldmark made, until somebody
-    goes on there.  Ends at the first cap that is reached.
+    goes on there, and, where the files were not `named` but found, what is no session of the client.  Ends at the first
+    cap that is reached.
     """
     for file in files:
         if out_of_time():
@@ -74,6 +76,9 @@ def refresh(
             done = update(file, extractor, limits, when_due=True)
         except Locked:
             continue
+        except (UnknownFormat, WrongFormat) as error:
+            if named:
+                yield Refreshed(file, error)
         except ApiError as error:
             yield Refreshed(file, error, is_cap=error.kind in _CAPS)
             if error.kind in _OVER:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from core.api.endpoint import ApiError, FailureKind
+from core.errors import ApiError, FailureKind
 from core.memory.cadence import FREE, Cadence
 from core.memory.extract import ByRule, Extracted
 from core.memory.files import MemoryFiles
@@ -167,6 +167,15 @@ def test_a_session_that_goes_away_meanwhile_is_an_error_of_its_own(sessions: lis
     found = [*refresh(files, ByRule(), LIMITS)]
 
     assert [isinstance(r.outcome, MemoryUpdate) for r in found] == [False, True, True]
+
+
+def test_what_is_no_session_of_the_client_is_an_error_only_where_it_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"x": 1}\n' * 20_000, encoding="utf-8")
+
+    named = [*refresh([session_file(path)], ByRule(), LIMITS)]
+    assert [type(r.outcome).__name__ for r in named] == ["UnknownFormat"]
+    assert [*refresh([session_file(path)], ByRule(), LIMITS, named=False)] == []
 
 
 def test_without_a_cadence_of_its_own_the_extractors_counts(sessions: list[Path]) -> None:
