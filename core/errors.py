@@ -14,6 +14,8 @@
      |   +- WriteFailed          nothing was written; the old file is as it was
      |   +- Locked               another process holds the lock
      |   +- Changed              the file changed while it was worked on
+     +- ApiError              a model call gave no answer; `kind` says what to do about it
+     +- NoServer              Foldmark's own server does not answer
      +- NothingNoted         the model said nothing that the notes can be changed by; they are as they were
      +- ContextFull           no room for another request, and nothing may be compacted
      +- CompactionError       no usable result; nothing was changed
@@ -30,7 +32,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
+from core.model import Usage
+
+FailureKind: TypeAlias = Literal[
+    "too-long",  # the prompt is over the window, or the body over the limit
+    "output-room",  # input and max_tokens together are over the window
+    "media",  # an image or document is too large, too many, or none at all
+    "thinking",  # a thinking block does not fit to what is in front of it
+    "request",  # anything else that is wrong with the request
+    "auth",  # no key, a wrong one, no permission
+    "spend",  # no money left: waiting does not help
+    "rate",  # too much at once: waiting helps
+    "overloaded",  # the server's fault: waiting helps
+    "network",  # no answer, or one that broke off
+    "deadline",  # the time that was given is over
+    "cancelled",  # whoever asked does not want it any more
+]
 _WAY = re.compile(r"\{(\w+)\}")
 
 
@@ -96,6 +115,34 @@ class Locked(StorageError):
 
 class Changed(StorageError):
     """The file changed while it was worked on."""
+
+
+class ApiError(FoldmarkError):
+    """A model call that gave no answer: `kind` says what to do about it."""
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        hint: str = "",
+        *,
+        asked_tokens: int | None = None,
+        limit_tokens: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.kind = kind
+        self.asked_tokens = asked_tokens
+        """What the API counted, where it says so."""
+        self.limit_tokens = limit_tokens
+        """The most that it takes, where it says so."""
+        self.retry_after_s = retry_after_s
+        self.usage = Usage()
+        """What the tries that broke off were charged for, as far as the API had said so."""
+
+
+class NoServer(FoldmarkError):
+    """Foldmark's own server does not answer; the message says how far it came."""
 
 
 class ContextFull(FoldmarkError):

@@ -90,7 +90,7 @@ it has the key `source`, the path of the file, beside it. Kinds:
 | --- | --- | --- |
 """
 _MORE_KINDS = {
-    "UsageError, BadParameter, NoSuchOption": (2, "The command line is wrong."),
+    "UsageError and those under it": (2, "The command line is wrong."),
     "OSError and those under it": (1, "What the system says."),
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import core.errors
 from cli.errors import WORDS
 from cli.main import COMMANDS, run
 from core.settings import Settings
@@ -17,7 +18,8 @@ ROOT = Path(__file__).parents[1]
 SOURCES = [path for package in ("core", "cli", "mcp_server") for path in sorted((ROOT / package).rglob("*.py"))]
 
 LAYERS = (
-    ("core.errors", "core.model", "core.times", "core.defaults", "core.environment"),
+    ("core.model", "core.times", "core.defaults", "core.environment"),
+    ("core.errors",),
     ("core.redact", "core.layers", "core.ids"),
     ("core.transcript", "core.settings", "core.facts"),
     ("core.context",),
@@ -68,6 +70,19 @@ def test_the_core_prints_nothing_and_looks_at_no_environment_or_home() -> None:
     core = [path for path in SOURCES if path.is_relative_to(ROOT / "core")]
 
     assert [path for path in core if forbidden.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_every_error_of_foldmark_stands_in_the_tree() -> None:
+    """What is raised to another module is one of `core.errors`, and drawn there."""
+    drawn = re.findall(r"^[ |]*\+- (\w+)", core.errors.__doc__ or "", re.MULTILINE)
+    tree = [n for n, kind in vars(core.errors).items() if isinstance(kind, type) and issubclass(kind, Exception)]
+
+    assert {"FoldmarkError", *drawn} == {*tree}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and path.name != "errors.py" and not node.name.startswith("_"):
+                bases = {base.id for base in node.bases if isinstance(base, ast.Name)}
+                assert not bases & {"Exception", *tree}, f"{path}: {node.name}"
 
 
 def test_hints_name_ways_that_the_command_line_has_words_for() -> None:

@@ -12,8 +12,8 @@ import click
 
 from cli import options, resources, ui
 from cli.written import show_ways
-from core.api.endpoint import ApiError
 from core.context.tokens.window import Measuring
+from core.errors import ApiError
 from core.service.ask import AskOptions, AskResult, Voice, ask
 from core.service.from_settings import choices_of
 from core.service.operation import Target

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.api.failures import classify
 from core.api.patience import Attempts, Patience
 from core.api.payload import betas, count_payload
 from core.api.stream import StreamedMessage
+from core.errors import ApiError
 from core.model import JSON, Usage, mapping, string
 
 if TYPE_CHECKING:

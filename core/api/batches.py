@@ -7,9 +7,10 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.api.failures import classify
 from core.api.stream import reply_of
+from core.errors import ApiError
 from core.model import JSON, mapping, string
 
 _PATH = "/v1/messages/batches"

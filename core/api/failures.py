@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from core.api.endpoint import ApiError, FailureKind
+from core.errors import ApiError, FailureKind
 from core.redact.text import redact
 
 _Q = r"[`'\"]?"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.api.endpoint import ApiError, Endpoint, Reply
+from core.api.endpoint import Endpoint, Reply
 from core.api.payload import prompt_tokens
 from core.context.tokens.cost import request_cost
 from core.context.tokens.models import Models, load
+from core.errors import ApiError
 from core.model import JSON, Usage, mapping, mappings, string
 from core.transcript.formats.messages import usage_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from core.api.endpoint import ApiError, FailureKind
+from core.errors import ApiError, FailureKind
 
 _T = TypeVar("_T")
 _WAITED_FOR: frozenset[FailureKind] = frozenset({"rate", "overloaded", "network"})

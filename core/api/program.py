@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.api.failures import classify
 from core.api.patience import Attempts, Patience
 from core.environment import small
+from core.errors import ApiError
 from core.model import JSON, Usage, mapping, mappings, string, text_block
 from core.transcript.formats.messages import usage_of
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
+from core.errors import ApiError
 from core.model import JSON, Block, Usage, mapping, mappings, string
 from core.transcript.formats.messages import usage_of
 

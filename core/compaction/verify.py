@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from core.api.endpoint import ApiError
 from core.compaction.claims import Claim, blanked, without_marks
 from core.compaction.ledger import mended
 from core.compaction.needs import Need
 from core.compaction.precision import precision
 from core.compaction.recall import Recall
 from core.compaction.source import Source, nowhere
-from core.errors import SummaryRejected
+from core.errors import ApiError, SummaryRejected
 from core.facts.text import one_line, squeezed, unmarked
 from core.model import Message
 from core.redact.text import redact

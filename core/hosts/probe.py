@@ -10,6 +10,7 @@ from threading import Timer
 from typing import IO
 
 from core.environment import small
+from core.errors import NoServer
 from core.hosts.base import Launch
 from core.model import JSON
 
@@ -18,10 +19,6 @@ PROTOCOL = "2025-11-25"
 TIMEOUT_S = 30.0
 """The shortest that a host waits for a server to start."""
 _SHOWN_CHARS = 300
-
-
-class NoServer(Exception):
-    """The server did not answer; the text says how far it came."""
 
 
 def probe(launch: Launch, env: Mapping[str, str], timeout_s: float = TIMEOUT_S) -> list[str]:

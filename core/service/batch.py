@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from core.api.endpoint import ApiError
-from core.errors import FoldmarkError, SummaryPending
+from core.errors import ApiError, FoldmarkError, SummaryPending
 from core.service.compact import compact
 from core.service.job import Choices, CompactResult
 from core.summarizers import SUMMARY_MODEL, Resources, rescued

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from core.api.endpoint import ApiError
-from core.errors import NothingToCompact, NoUsableMemory, SummaryRejected
+from core.errors import ApiError, NothingToCompact, NoUsableMemory, SummaryRejected
 from core.service.automatic import warnings_of
 from core.service.by_notes import memory
 from core.service.by_summary import done_before, full, partial

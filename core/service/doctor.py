@@ -10,9 +10,9 @@ from typing import Literal
 
 from core import __version__
 from core.context.tokens.models import load as load_models
-from core.errors import FoldmarkError
+from core.errors import FoldmarkError, NoServer
 from core.hosts.base import NAME, Launch, Machine
-from core.hosts.probe import NoServer, probe
+from core.hosts.probe import probe
 from core.service.session import Result
 from core.service.setup import HostState, host_states
 from core.settings import Settings

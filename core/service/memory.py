@@ -9,8 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-from core.api.endpoint import ApiError
-from core.errors import Changed, Damaged, FoldmarkError, IdNotFound, NothingNoted, WrongFormat
+from core.errors import ApiError, Changed, Damaged, FoldmarkError, IdNotFound, NothingNoted, WrongFormat
 from core.ids import one_of
 from core.memory.brief import brief, notes_in
 from core.memory.cadence import Cadence, due

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from core.api.endpoint import ApiError
-from core.errors import SettingsError
+from core.errors import ApiError, SettingsError
 
 if TYPE_CHECKING:
     from core.api.endpoint import Endpoint, Reply

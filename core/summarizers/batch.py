@@ -14,9 +14,8 @@ from pathlib import Path
 import msgspec
 
 from core.api.batches import Caller, Outcome, has_ended, outcomes, portions, submit
-from core.api.endpoint import ApiError
 from core.api.metered import billed_usage
-from core.errors import SummaryPending
+from core.errors import ApiError, SummaryPending
 from core.model import JSON
 from core.summarizers.answer import read
 from core.summarizers.base import Summary, SummaryRequest

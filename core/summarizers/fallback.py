@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from core.api.endpoint import ApiError
-from core.errors import CompactionError, FoldmarkError, SummaryPending
+from core.errors import ApiError, CompactionError, FoldmarkError, SummaryPending
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.repair import Repairer
 

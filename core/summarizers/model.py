@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.api.endpoint import ApiError, Endpoint, FailureKind, Reply
+from core.api.endpoint import Endpoint, Reply
 from core.api.metered import billed_usage
 from core.api.payload import prompt_tokens
 from core.context.tokens.models import Model, Models, load
-from core.errors import SummaryRejected
+from core.errors import ApiError, FailureKind, SummaryRejected
 from core.model import JSON, Usage, text_block
 from core.summarizers.answer import Written, read
 from core.summarizers.base import Summary, SummaryRequest

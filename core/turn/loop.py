@@ -10,13 +10,13 @@ from typing import Literal
 
 import msgspec
 
-from core.api.endpoint import ApiError, Endpoint, Reply
+from core.api.endpoint import Endpoint, Reply
 from core.attachments import decode, scan
 from core.attachments.base import World, to_message
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State as WindowState
 from core.context.tokens.words import tokens as short
-from core.errors import CompactionError, ContextFull, FoldmarkError, NothingToCompact, StorageError
+from core.errors import ApiError, CompactionError, ContextFull, FoldmarkError, NothingToCompact, StorageError
 from core.model import Block, Message, text_block, tool_uses
 from core.stages.base import Plan, Scene, applied
 from core.stages.collapse import Collapse

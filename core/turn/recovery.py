@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from core.api.endpoint import ApiError, FailureKind
 from core.context.decisions import Committed, MediaReplaced, Replaced
-from core.errors import CompactionError, StorageError
+from core.errors import ApiError, CompactionError, FailureKind, StorageError
 from core.model import JSON
 from core.stages.base import Plan, Scene
 from core.stages.collapse import Collapse

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from core.api.anthropic import Access, AnthropicEndpoint
-from core.api.endpoint import ApiError
 from core.api.patience import Patience
+from core.errors import ApiError
 from core.model import JSON, Usage
 from core.testing import ScriptedApi, answers
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.api.endpoint import FailureKind
 from core.api.failures import SHOWN_CHARS, classify
-from core.errors import FoldmarkError
+from core.errors import FailureKind, FoldmarkError
 
 BAD = "invalid_request_error"
 WORDINGS: list[tuple[int, str, str, FailureKind, int | None, int | None]] = [

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.api.metered import NO_CAPS, Bill, Caps, Metered, billed_usage
+from core.errors import ApiError
 from core.model import JSON, Usage
 
 BODY: dict[str, JSON] = {

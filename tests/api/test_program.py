@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from core.api.endpoint import ApiError
 from core.api.patience import Patience
 from core.api.program import ClaudeProgram, Program, small_environment
+from core.errors import ApiError
 from core.model import JSON
 
 BODY: dict[str, JSON] = {

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.api.endpoint import ApiError
 from core.compaction.claims import NOT_FOUND, NOT_RUN, PRINTED
 from core.compaction.source import Source
 from core.compaction.verify import Limits, Verification, evidence, verified, verify
 from core.context.view import messages_of
-from core.errors import SummaryRejected
+from core.errors import ApiError, SummaryRejected
 from core.model import Message, Usage
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive

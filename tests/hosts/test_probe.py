@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import NoServer
 from core.hosts.base import Launch
-from core.hosts.probe import NoServer, probe
+from core.hosts.probe import probe
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.api.endpoint import ApiError, Endpoint
+from core.api.endpoint import Endpoint
+from core.errors import ApiError
 from core.memory.by_model import ByModel
 from core.memory.extract import ByRule
 from core.memory.extractors import make

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from core.api.endpoint import ApiError
 from core.compaction.full import Options
 from core.defaults import KEEP_TOKENS
-from core.errors import InputError
+from core.errors import ApiError, InputError
 from core.model import Block, block_text
 from core.service.ask import MODEL, AskOptions, AskResult, Voice, ask
 from core.service.job import Choices

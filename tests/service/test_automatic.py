@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from cli.main import run
-from core.api.endpoint import ApiError
 from core.compaction.full import Options
-from core.errors import SummaryRejected, WriteFailed
+from core.errors import ApiError, SummaryRejected, WriteFailed
 from core.service.automatic import Guards, warnings_of
 from core.service.compact import CompactResult, compact
 from core.service.context import context_report

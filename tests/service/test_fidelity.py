@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core.api.endpoint import ApiError
 from core.compaction.claims import NOT_FOUND, NOT_RUN
 from core.compaction.full import Options
-from core.errors import SummaryRejected
+from core.errors import ApiError, SummaryRejected
 from core.model import block_text
 from core.service.compact import compact
 from core.service.job import Choices, CompactResult

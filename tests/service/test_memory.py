@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from core.api.endpoint import ApiError, FailureKind
-from core.errors import Changed, Damaged, Locked, NothingNoted, NoUsableMemory, WrongFormat
+from core.errors import ApiError, Changed, Damaged, FailureKind, Locked, NothingNoted, NoUsableMemory, WrongFormat
 from core.memory.cadence import PAID, Cadence
 from core.memory.extract import ByRule, Extracted
 from core.memory.files import MemoryFiles, State

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from core.api.anthropic import Access, AnthropicEndpoint
-from core.api.endpoint import ApiError
-from core.errors import SummaryRejected
+from core.errors import ApiError, SummaryRejected
 from core.model import JSON, Message
 from core.summarizers.api_compaction import ApiCompaction
 from core.summarizers.base import SummaryRequest

@@ -9,8 +9,7 @@ import pytest
 
 from core.api import batches
 from core.api.anthropic import Access, AnthropicEndpoint
-from core.api.endpoint import ApiError
-from core.errors import SummaryPending, SummaryRejected
+from core.errors import ApiError, SummaryPending, SummaryRejected
 from core.model import JSON
 from core.summarizers.base import SummaryRequest
 from core.summarizers.batch import POLL_S, BatchSummarizer, Waiting

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from core.api.endpoint import ApiError
-from core.errors import CompactionError, SummaryPending, SummaryRejected
+from core.errors import ApiError, CompactionError, SummaryPending, SummaryRejected
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.summarizers.fallback import Fallback, Instead, remarks_of

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from core.api.anthropic import Access, AnthropicEndpoint
-from core.api.endpoint import ApiError
 from core.api.payload import prompt_tokens
 from core.context.tokens.models import lookup
 from core.context.view import api_messages, messages_of
-from core.errors import SummaryRejected
+from core.errors import ApiError, SummaryRejected
 from core.model import JSON, Message
 from core.summarizers.base import SummaryRequest
 from core.summarizers.compose import CUT_MARK

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from core.api.endpoint import ApiError, Endpoint
-from core.errors import SettingsError
+from core.api.endpoint import Endpoint
+from core.errors import ApiError, SettingsError
 from core.summarizers import AUTO, SUMMARIZERS, SUMMARY_MODEL, Resources, make
 from core.summarizers.base import SummaryRequest
 from core.summarizers.fallback import Fallback, repairer_of

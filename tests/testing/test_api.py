@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from core.api.anthropic import Access, AnthropicEndpoint
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
+from core.errors import ApiError
 from core.model import JSON
 from core.testing import Request, ScriptedApi, WindowedModel, answers
 from core.testing.api import OVER

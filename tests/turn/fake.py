@@ -12,10 +12,11 @@ from typing import Any
 
 import msgspec
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.api.payload import prompt_tokens
 from core.context.tokens.models import lookup
 from core.context.tokens.window import levels
+from core.errors import ApiError
 from core.model import JSON, Block, Usage
 from core.transcript.store import Store
 from core.turn.journal import Journal

@@ -13,13 +13,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.attachments.base import Queued, World
 from core.attachments.date_change import DateChange
 from core.compaction.full import Context, Plan, assembled
 from core.compaction.hooks import CommandHooks
 from core.context.rounds import tail_start
-from core.errors import CompactionError, ContextFull, NothingToCompact, SummaryRejected
+from core.errors import ApiError, CompactionError, ContextFull, NothingToCompact, SummaryRejected
 from core.model import JSON, Block, Message, Usage, block_text, text_block
 from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact

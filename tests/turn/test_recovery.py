@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from core.api.endpoint import ApiError, FailureKind, Reply
+from core.api.endpoint import Reply
+from core.errors import ApiError, FailureKind
 from core.model import JSON, Block, Message, Usage, block_text
 from core.stages.base import Plan, Scene
 from core.stages.collapse import Collapse

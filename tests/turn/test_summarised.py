@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from core.api.endpoint import ApiError, Reply
+from core.api.endpoint import Reply
 from core.compaction.hooks import About, Answer
+from core.errors import ApiError
 from core.model import JSON, Usage, block_text
 from core.summarizers.extractive import Extractive
 from core.summarizers.fallback import Fallback

@@ -219,7 +219,7 @@ def test_sessions_that_need_no_summary_are_not_in_the_batch(
 def test_a_batch_that_cannot_be_looked_at_is_an_error_and_stays(
     case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    from core.api.endpoint import ApiError
+    from core.errors import ApiError
     from core.summarizers.batch import BatchSummarizer
 
     def broken(*_: object) -> bool:
