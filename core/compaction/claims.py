@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from core.facts.names import names_in
-from core.facts.text import sentences
+from core.facts.text import lowered, sentences
 from core.facts.values import ValueType, values_in
 
 ClaimKind: TypeAlias = Literal["path", "symbol", "code", "quote", "value", "tests", "order"]
@@ -150,7 +150,7 @@ def _paths(text: str) -> Iterator[Claim]:
 def _values(text: str) -> Iterator[Claim]:
     at = 0
     for line in text.split("\n"):
-        low, values = line.lower(), values_in(line)[0]
+        low, values = lowered(line), values_in(line)[0]
         for kind in _LOOKED_UP:
             for value in sorted(values.get(kind, ())):
                 if kind != "version" or value[0] == "v" or value.count(".") > 1 or _digits(value) >= _DIGITS:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from core.compaction.needs import HEAD_CHARS, TAIL_CHARS, Need, needs
 from core.compaction.source import Source, texts_of
 from core.facts.cues import keys
-from core.facts.text import shingles, squeezed
+from core.facts.text import lowered, shingles, squeezed
 from core.facts.values import ValueType, values_in
 
 _CONSTRAINTS_SHARE = 0.9
@@ -101,7 +101,7 @@ class _Place:
         exact = [value for kind in _EXACT for value in values.get(kind, ())]
         negative = bool(_NEGATIVE.search(constraint))
         return any(
-            all(_holds(line.lower(), value) for value in exact) and (not negative or _NEGATIVE.search(line))
+            all(_holds(lowered(line), value) for value in exact) and (not negative or _NEGATIVE.search(line))
             for line in self._alike(constraint)
         )
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from core.facts.names import strings_in
 from core.facts.scan import Call, Talk, scan
-from core.facts.text import squeezed
+from core.facts.text import lowered, squeezed
 from core.model import Message, block_text
 from core.summarizers.base import SummaryRequest
 
@@ -120,7 +120,7 @@ class Source:
 
     @cached_property
     def _folded(self) -> str:
-        return self._text.lower()
+        return lowered(self._text)
 
     @cached_property
     def _squeezed_own(self) -> str:

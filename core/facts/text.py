@@ -112,7 +112,12 @@ def squeezed(text: str) -> str:
     out = "".join(text.split())
     for char in _NOT_COMPARED:  # ten times as fast as a translation
         out = out.replace(char, "")
-    return out.lower()
+    return lowered(out)
+
+
+def lowered(text: str) -> str:
+    """The text in lower case, every character in its place, and no part of it otherwise than alone."""
+    return text.replace("İ", "i").replace("Σ", "σ").lower()  # else two characters; another form at the end of a word
 
 
 def shingles(text: str, size: int) -> Iterator[tuple[str, ...]]:

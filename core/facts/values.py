@@ -9,6 +9,7 @@ import re
 from typing import Literal, TypeAlias
 
 from core.facts.cues import STOP
+from core.facts.text import lowered
 
 ValueType: TypeAlias = Literal[
     "url", "money", "date", "zone", "language", "hash", "ref", "code", "version", "person", "number"
@@ -79,7 +80,7 @@ def values_in(text: str) -> tuple[Values, str]:
     found: Values = {}
     rest = text
     for kind, pattern in _PATTERNS:
-        hits = frozenset(m.group().lower() for m in pattern.finditer(rest))
+        hits = frozenset(lowered(m.group()) for m in pattern.finditer(rest))
         if kind == "person":
             # A sentence begins with a capital: "Only Python" is nobody.
             hits = frozenset(hit for hit in hits if hit.split()[0] not in STOP)

@@ -52,6 +52,11 @@ def test_a_claim_says_where_it_is() -> None:
     assert [text[c.start : c.end] for c in claims(text)] == ["`made_up`", "src/a.py"]
 
 
+def test_what_is_longer_in_lower_case_moves_no_place() -> None:
+    text = "İİİ: commit 1a2b3c4 of v1.2 on ΑΣ's db.internal"
+    assert [text[c.start : c.end] for c in claims(text)] == ["1a2b3c4", "v1.2", "db.internal"]
+
+
 def test_marked_claims_claim_nothing() -> None:
     text = f"`made_up` {NOT_FOUND} in src/a.py {NOT_FOUND} {NOT_RUN}\n```\nx = made_up\n```\n{NOT_FOUND}\nsrc/b.py"
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts.text import SCAN_CHARS, capped, code, cut, quoted, sentences, typed
+from core.facts.text import SCAN_CHARS, capped, code, cut, lowered, quoted, sentences, squeezed, typed
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,10 @@ def test_several_lines_are_fenced_by_more_tildes_than_they_hold() -> None:
 
 def test_nothing_gets_out_of_inline_code() -> None:
     assert code("a `b`\n c") == "`a 'b' c`"
+
+
+def test_in_lower_case_every_character_keeps_its_place() -> None:
+    text = "".join(chr(point) for point in range(0x3000) if chr(point).isupper())
+    assert len(lowered(text)) == len(text)
+    assert lowered("ΑΣ") in lowered("ΑΣΑ")
+    assert squeezed("ΑΣ") in squeezed("«ΑΣ Α»")
