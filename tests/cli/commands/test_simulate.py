@@ -34,8 +34,8 @@ def test_a_person_sees_a_table_and_bars(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_the_cheapest_policy_is_named_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Transcript()
-    for turn in range(60):
-        made.prompt(f"Step {turn}").use("Bash", f"line {turn}\n" * 3_000, command=f"make {turn}").answer("Fine.")
+    for turn in range(20):
+        made.prompt(f"Step {turn}").use("Bash", f"line {turn}\n" * 1_500, command=f"make {turn}").answer("Fine.")
 
     assert run(["simulate", str(made.write(tmp_path / "a.jsonl"))]) == 0
 
