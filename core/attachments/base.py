@@ -95,7 +95,6 @@ class Planning:
 
     path: str
     exists: bool
-    in_subagent: bool = False
 
 
 class Task(msgspec.Struct, frozen=True):

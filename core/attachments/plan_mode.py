@@ -20,6 +20,7 @@ class PlanMode(Attachment, frozen=True, tag="plan_mode"):
     plan_file_path: str
     plan_exists: bool
     is_sub_agent: bool = False
+    """The client's rows have it; nothing here plans in a subagent."""
     at_response: int = 0
 
     def text(self) -> str:
@@ -27,13 +28,12 @@ class PlanMode(Attachment, frozen=True, tag="plan_mode"):
         if self.reminder_type == "sparse":
             return f"Still planning: change nothing but the plan file, {self.plan_file_path}."
         plan = "it is there: read it, and work on it" if self.plan_exists else "it does not exist yet"
-        asks = "Report back to who started you" if self.is_sub_agent else "Then ask the person whether to go ahead"
         return (
             "Planning is all that is allowed now. Change nothing: no edits, no commits, no settings, no command that "
             "does more than read.\n"
             f"The one exception is the plan file, {self.plan_file_path} ({plan}).\n"
             "Look into what the task touches, ask where it is unclear, and write down what is to be done, in which "
-            f"order, and how it will be checked. {asks}."
+            "order, and how it will be checked. Then ask the person whether to go ahead."
         )
 
     @classmethod
@@ -46,4 +46,4 @@ class PlanMode(Attachment, frozen=True, tag="plan_mode"):
             return ()
         plan = world.planning
         kind: Literal["full", "sparse"] = "sparse" if len(shown) % FULL_EVERY else "full"
-        return (cls(kind, plan.path, plan.exists, plan.in_subagent, world.responses),)
+        return (cls(kind, plan.path, plan.exists, at_response=world.responses),)

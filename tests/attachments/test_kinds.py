@@ -70,7 +70,6 @@ def test_planning_is_said_in_full_first_then_briefly_and_in_full_again() -> None
     assert "/p/plan.md (it is there" in earlier[0].text()
     assert earlier[1].text() == "Still planning: change nothing but the plan file, /p/plan.md."
     assert "does not exist yet" in PlanMode("full", "/p", False).text()
-    assert "Report back" in PlanMode("full", "/p", False, is_sub_agent=True).text()
 
 
 def test_without_planning_nothing_is_said_about_it() -> None:
