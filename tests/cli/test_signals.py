@@ -51,7 +51,8 @@ def turned_into_another_error() -> None:
 def lost_in_a_finalizer() -> None:
     finalized = Finalized()
     del finalized
-    time.sleep(5)
+    for _ in range(500):  # it comes again between two steps of the program, not in the middle of a long one
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(
