@@ -135,7 +135,11 @@ class ModelSummarizer:
             return written
 
     def _sent(self, body: Mapping[str, JSON], bill: _Bill) -> Reply:
-        reply = self._endpoint.send(body)
+        try:
+            reply = self._endpoint.send(body)
+        except ApiError as error:
+            bill.usage += error.usage
+            raise
         bill.usage += billed_usage(reply)
         return reply
 

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
 from core.context.tokens.window import Levels
 from core.context.tokens.words import tokens as short
-
-RequestKind: TypeAlias = Literal["turn", "compact", "memory"]
-"""What a request is for: of a turn, or one of our own."""
 
 MAX_FAILURES = 3
 """After so many failures in a row it stops, until a compaction succeeds or the user acts."""
@@ -65,12 +61,11 @@ class AutoState:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the answer depends on; tokens are those of the next request, usage and estimated tail."""
+    """What the answer depends on; tokens are those of the next request of a turn, usage and estimated tail."""
 
     tokens: int
     levels: Levels
     auto: AutoState = AutoState()
-    kind: RequestKind = "turn"
     compaction: bool = True
     """Whether anything may be compacted at all."""
     automatic: bool = True
@@ -82,18 +77,9 @@ class Question:
     """What was snipped in front of this request, and that `tokens` counts still."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether a compaction is due, and why not."""
-
-    due: bool
-    reason: str = ""
-
-
 _GUARDS: tuple[tuple[Callable[[Question], bool], str], ...] = (
     (lambda q: not q.compaction, "compaction is off"),
     (lambda q: not q.automatic, "automatic compaction is off"),
-    (lambda q: q.kind != "turn", "the request is itself one of a compaction or of the notes"),
     (lambda q: q.collapse_holds, "context collapse can still make room"),
     (lambda q: q.reactive_only, "it waits until the API refuses a request"),
     (lambda q: q.auto.failures >= MAX_FAILURES, f"it failed {MAX_FAILURES} times in a row"),
@@ -103,10 +89,9 @@ _GUARDS: tuple[tuple[Callable[[Question], bool], str], ...] = (
 )
 
 
-def due(question: Question) -> Verdict:
-    """Whether to compact before the next request; the first guard that holds says why not."""
-    reason = next((reason for holds, reason in _GUARDS if holds(question)), "")
-    return Verdict(not reason, reason)
+def why_not(question: Question) -> str:
+    """Why not to compact before the next request, by the first guard that holds; "" where it is due."""
+    return next((reason for holds, reason in _GUARDS if holds(question)), "")
 
 
 def _is_paused(question: Question) -> bool:

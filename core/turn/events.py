@@ -107,6 +107,7 @@ class Failed(_Base, frozen=True, tag="failed"):
 
     reason: str
     usage: Usage | None = None
+    """What the call that broke off cost."""
 
 
 class Refilled(_Base, frozen=True, tag="refilled"):

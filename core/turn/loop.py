@@ -25,7 +25,7 @@ from core.stages.snip import Snip
 from core.summarizers.base import Summarizer
 from core.summarizers.extractive import Extractive
 from core.turn import pipeline
-from core.turn.autocompact import HEADROOM_SHARE, MAX_REFILLS, Question, due, leaves_headroom, warning
+from core.turn.autocompact import HEADROOM_SHARE, MAX_REFILLS, Question, leaves_headroom, warning, why_not
 from core.turn.contributors import largest
 from core.turn.events import Acted, Appended, Attached, Compacted, Failed, Paused, Recovered, Refilled, Row
 from core.turn.recovery import Ladder
@@ -173,7 +173,7 @@ class Conversation:
             collapse_holds=is_full and self._collapse_holds(),
             snipped_tokens=snipped_tokens,
         )
-        if not due(question).due:
+        if why_not(question):
             return
         if work.state.auto.refills_soon:
             work.journal.append(Refilled())
@@ -192,7 +192,7 @@ class Conversation:
         except FoldmarkError as error:
             if isinstance(error, ApiError) and error.kind == "cancelled":
                 raise
-            work.journal.append(Failed(str(error)))
+            work.journal.append(Failed(str(error), error.usage if isinstance(error, ApiError) else None))
             self._warnings.append(f"automatic compaction failed: {error}")
         else:
             after = work.size()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -337,6 +338,13 @@ def test_a_fork_that_fails_is_followed_by_a_plain_request(first: Answer | Failur
 
     assert [body["model"] for body in api.bodies] == ["claude-opus-4-8", MODEL]
     assert MODEL in summary.text.splitlines()[0]
+
+
+def test_a_fork_that_broke_off_is_paid_for() -> None:
+    broken = replace(answers.error_in_stream("invalid_request_error", "no", "text"), usage={"input_tokens": 7_000})
+    good = replace(answers.text(GOOD), usage={"input_tokens": 500, "output_tokens": 60})
+    with ScriptedApi([broken, good]) as api:
+        assert summarizer(api).summarize(forked(rounds(3))).usage.input_tokens == 7_500
 
 
 def test_a_fork_that_no_other_form_would_mend_is_the_end() -> None:

@@ -11,10 +11,10 @@ from core.context.tokens.window import levels
 from core.turn.autocompact import (
     AutoState,
     Question,
-    due,
     is_worth_it,
     leaves_headroom,
     warning,
+    why_not,
 )
 from tests.turn.fake import MODEL
 
@@ -23,22 +23,20 @@ FULL = Question(LEVELS.auto_threshold, LEVELS)
 
 
 def test_it_is_due_from_the_threshold_on() -> None:
-    assert due(FULL).due
-    assert not due(replace(FULL, tokens=FULL.tokens - 1)).due
+    assert not why_not(FULL)
+    assert why_not(replace(FULL, tokens=FULL.tokens - 1))
 
 
 def test_what_was_snipped_in_front_of_this_request_does_not_count() -> None:
-    assert due(replace(FULL, tokens=FULL.tokens + 500, snipped_tokens=500)).due
-    verdict = due(replace(FULL, tokens=FULL.tokens + 500, snipped_tokens=501))
+    assert not why_not(replace(FULL, tokens=FULL.tokens + 500, snipped_tokens=500))
+    reason = why_not(replace(FULL, tokens=FULL.tokens + 500, snipped_tokens=501))
 
-    assert (verdict.due, verdict.reason) == (False, "there is room below the threshold")
+    assert reason == "there is room below the threshold"
 
 
 GUARDS = [
     (replace(FULL, compaction=False), "compaction is off"),
     (replace(FULL, automatic=False), "automatic compaction is off"),
-    (replace(FULL, kind="compact"), "the request is itself one of a compaction or of the notes"),
-    (replace(FULL, kind="memory"), "the request is itself one of a compaction or of the notes"),
     (replace(FULL, collapse_holds=True), "context collapse can still make room"),
     (replace(FULL, reactive_only=True), "it waits until the API refuses a request"),
     (replace(FULL, auto=AutoState(failures=3)), "it failed 3 times in a row"),
@@ -53,9 +51,7 @@ GUARDS = [
 
 @pytest.mark.parametrize(("question", "reason"), GUARDS, ids=[reason for _, reason in GUARDS])
 def test_each_guard_holds_by_itself_and_says_so(question: Question, reason: str) -> None:
-    verdict = due(question)
-
-    assert (verdict.due, verdict.reason) == (False, reason)
+    assert why_not(question) == reason
 
 
 def test_the_first_guard_that_holds_is_the_reason() -> None:
@@ -66,14 +62,13 @@ def test_the_first_guard_that_holds_is_the_reason() -> None:
         {"auto": AutoState(paused_at_tokens=0, refills=3, failures=3)},
         {"reactive_only": True},
         {"collapse_holds": True},
-        {"kind": "memory"},
         {"automatic": False},
         {"compaction": False},
     ]
     question, reasons = FULL, []
     for change in changes:
         question = replace(question, **change)
-        reasons.append(due(question).reason)
+        reasons.append(why_not(question))
 
     assert len({*reasons}) == len(reasons)
     assert reasons[-1] == "compaction is off"
@@ -82,16 +77,16 @@ def test_the_first_guard_that_holds_is_the_reason() -> None:
 def test_two_failures_are_not_enough_a_success_and_the_user_begin_anew() -> None:
     failing = AutoState().failed().failed()
 
-    assert due(replace(FULL, auto=failing)).due
-    assert not due(replace(FULL, auto=failing.failed())).due
-    assert due(replace(FULL, auto=failing.failed().compacted())).due
+    assert not why_not(replace(FULL, auto=failing))
+    assert why_not(replace(FULL, auto=failing.failed()))
+    assert not why_not(replace(FULL, auto=failing.failed().compacted()))
 
 
 def test_a_pause_ends_when_a_tenth_of_the_window_was_added() -> None:
     paused = AutoState().paused(FULL.tokens)
 
-    assert not due(replace(FULL, tokens=FULL.tokens + 19_999, auto=paused)).due
-    assert due(replace(FULL, tokens=FULL.tokens + 20_000, auto=paused)).due
+    assert why_not(replace(FULL, tokens=FULL.tokens + 19_999, auto=paused))
+    assert not why_not(replace(FULL, tokens=FULL.tokens + 20_000, auto=paused))
 
 
 def after(state: AutoState, requests: int) -> AutoState:

@@ -189,6 +189,18 @@ def test_after_three_failures_there_is_silence_until_the_user_acts(tmp_path: Pat
     assert talk.work.state.spent.output_tokens >= 100
 
 
+def test_a_compaction_whose_call_broke_off_is_paid_for(tmp_path: Path) -> None:
+    broken = ApiError("network", "the answer of the model broke off")
+    broken.usage = Usage(25_000)
+    talk, _ = filled(tmp_path, Broken(1, broken), 29_000)
+    before = talk.work.state.spent.input_tokens
+
+    talk.turn("More.")
+
+    assert talk.work.state.auto.failures == 1
+    assert talk.work.state.spent.input_tokens == before + 25_000
+
+
 def test_a_success_closes_the_breaker(tmp_path: Path) -> None:
     summarizer = Broken(2)
     talk, _ = filled(tmp_path, summarizer, 29_000)
