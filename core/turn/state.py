@@ -179,14 +179,6 @@ class Draft:
             self._spent += usage
 
 
-def fold_events(events: Iterable[Event]) -> TurnState:
-    """The state after all events, in their order."""
-    draft = Draft()
-    for event in events:
-        draft.add(event)
-    return draft.state()
-
-
 def _laid_out(layout: Sequence[str | Row], messages: Sequence[Message], decisions: State) -> Iterable[Message]:
     """The messages of a layout; a snip or a span brings along all that it stands for."""
     by_uuid = {m.uuid: m for m in messages}

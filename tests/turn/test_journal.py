@@ -40,7 +40,7 @@ from core.turn.events import (
     Stripped,
 )
 from core.turn.journal import Journal
-from core.turn.state import fold_events
+from core.turn.state import Draft, TurnState
 from tests.stages.build import History
 
 THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}
@@ -99,11 +99,14 @@ def test_every_event_is_read_as_it_was_written() -> None:
     journal = Journal("s")
     journal.append(*EVENTS)
 
-    assert fold_events([*map(_decoded, journal.lines)]) == journal.state
+    assert folded(*(msgspec.json.decode(line, type=Event) for line in journal.lines)) == journal.state
 
 
-def _decoded(line: bytes) -> Event:
-    return msgspec.json.decode(line, type=Event)
+def folded(*events: Event) -> TurnState:
+    draft = Draft()
+    for event in events:
+        draft.add(event)
+    return draft.state()
 
 
 def test_a_row_that_was_being_written_is_not_part_of_it() -> None:
@@ -239,8 +242,8 @@ def test_the_newest_figure_is_remembered_with_what_it_was_charged_for() -> None:
 def test_what_a_snip_or_a_span_hides_counts_as_told_no_more() -> None:
     told = [Attached(Row("user", "attachment", ({"type": "text", "text": n},), (n,)), {"name": n}) for n in "abc"]
     hidden = Decided("snip", (Snipped("snip", ("a", "u2"), "[2 messages]", 100, "c", 2),))
-    folded = Decided("collapse", (Collapsed("span", ("b",), "A note.", 100, 10, at_request=2),))
+    span = Decided("collapse", (Collapsed("span", ("b",), "A note.", 100, 10, at_request=2),))
 
-    assert fold_events([*told, hidden, folded]).attachments == ({"name": "b"}, {"name": "c"})
+    assert folded(*told, hidden, span).attachments == ({"name": "b"}, {"name": "c"})
     committed = Decided("collapse", (Committed(("span",), 2),))
-    assert fold_events([*told, hidden, folded, committed]).attachments == ({"name": "c"},)
+    assert folded(*told, hidden, span, committed).attachments == ({"name": "c"},)
