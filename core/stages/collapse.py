@@ -108,21 +108,13 @@ class Collapse:
 
         Raises IdNotFound for no span of that name, InputError where its messages are not in the scene any more.
         """
-        span = self._found(scene, name)
+        span = page_of("span", name, scene.state.committed)
         if not _contiguous(scene, span.uuids):
             hint = f"{{output}} {page_name('span', span.id)} shows them"
             raise InputError(f"the messages of {name} are not in this transcript any more", hint)
         if not (scene.forced or is_cold(scene)):
             return Plan(self.name, reason="the cache is warm: it would all be written anew, so this waits for a pause")
         return Plan(self.name, (Withdrawn((span.id,), "expanded", scene.requests),))
-
-    def originals(self, scene: Scene, name: str) -> tuple[Message, ...]:
-        """The messages that a committed span stands for, as far as the scene has them; raises IdNotFound."""
-        uuids = set(self._found(scene, name).uuids)
-        return tuple(m for m in scene.messages if m.uuid in uuids)
-
-    def _found(self, scene: Scene, name: str) -> Collapsed:
-        return page_of("span", name, scene.state.committed)
 
     def _planned(self, scene: Scene, decisions: Sequence[Decision], verdict: Verdict | None) -> Plan:
         reason = "" if decisions else "nothing is old enough, or there is room enough"
