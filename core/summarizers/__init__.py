@@ -1,4 +1,4 @@
-"""The summarisers, by name: a new one is one file and one line here.
+"""The summarisers, by name: a new one is one file, one line here, and a value of the setting `summarizer`.
 
 Whoever wants a model hands in what that needs (`Resources`); without it, `auto` is the offline summariser.
 """

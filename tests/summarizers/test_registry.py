@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from core.api.endpoint import Endpoint
 from core.errors import ApiError, SettingsError
+from core.settings import Settings
 from core.summarizers import AUTO, SUMMARIZERS, SUMMARY_MODEL, Resources, make
 from core.summarizers.base import SummaryRequest
 from core.summarizers.fallback import Fallback, repairer_of
@@ -29,6 +32,10 @@ def test_a_summariser_has_the_name_it_is_known_by(name: str) -> None:
         assert make(name, Resources(there, there)).name == name
     assert make(name, Resources(fallback=False)).name == name
     assert make(name).name == "extractive"  # what it writes is the same, whichever was chosen
+
+
+def test_each_can_be_set() -> None:
+    assert {*get_args(Settings.model_fields["summarizer"].annotation)} == {AUTO, *SUMMARIZERS}
 
 
 def test_auto_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
