@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from core import defaults
-from core.model import Message, call_id, tool_results, tool_uses
+from core.model import Message, call_id, mapping, string, tool_results, tool_uses
 from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
 from core.times import time_from
@@ -130,9 +130,8 @@ def _uses(messages: Sequence[Message]) -> list[_Use]:
     seen: dict[str, _Use] = {}
     for message in reversed(messages):
         for block in reversed(tool_uses(message)):
-            given = block.get("input")
-            path = given.get(_TOOLS.get(str(block.get("name")), "")) if isinstance(given, dict) else None
-            if isinstance(path, str) and 0 < len(path) <= _PATH_CHARS and "\0" not in path:
+            path = string(mapping(block.get("input")).get(_TOOLS.get(str(block.get("name")), "")))
+            if 0 < len(path) <= _PATH_CHARS and "\0" not in path:
                 seen.setdefault(path, _Use(path, ended.get(call_id(block), message.timestamp)))
     return list(seen.values())
 

@@ -124,7 +124,7 @@ def _running(
     for message in messages:
         for result in tool_results(message):
             call = calls.get(call_id(result), {})
-            if call.get("name") in _AGENTS or _given(call).get("run_in_background") is True:
+            if call.get("name") in _AGENTS or mapping(call.get("input")).get("run_in_background") is True:
                 started |= {task.id: task for task in _started(_details(log, rows, message), call)}
         for ended in _ended(message):
             started.pop(ended, None)
@@ -132,7 +132,7 @@ def _running(
 
 
 def _started(details: JSON, call: Block) -> Iterator[Running]:
-    given = _given(call)
+    given = mapping(call.get("input"))
     if _string(details, "status") == "async_launched" and (ident := _string(details, "agentId")):
         yield Running(
             ident, _string(details, "description") or _string(given, "description"), _string(details, "outputFile")
@@ -149,7 +149,7 @@ def _ended(message: Message) -> Iterator[str]:
             yield from _TASK_ID.findall(text)
     for block in tool_uses(message):
         if block.get("name") in _STOPS:
-            yield from (value for value in _given(block).values() if isinstance(value, str))
+            yield from (value for value in mapping(block.get("input")).values() if isinstance(value, str))
 
 
 def _queued(log: Log, messages: Sequence[Message]) -> Iterator[str]:
@@ -177,11 +177,6 @@ def _details(log: Log, rows: dict[str, Entry], message: Message) -> JSON:
     """What the client keeps beside a result."""
     entry = rows.get(message.uuid)
     return log.row(entry).get("toolUseResult") if entry else None
-
-
-def _given(call: Block) -> dict[str, JSON]:
-    given = call.get("input")
-    return given if isinstance(given, dict) else {}
 
 
 def _string(value: JSON, key: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from core.context.dialect import NEWEST, Dialect
-from core.model import JSON, Block, Kind, Message, Role, call_id, is_thinking, text_block, tool_results
+from core.model import JSON, Block, Kind, Message, Role, call_id, is_thinking, mappings, text_block, tool_results
 from core.transcript.chain import Chain
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.reader import Log
@@ -176,11 +176,7 @@ def _text(text: str) -> tuple[Block, ...]:
 
 
 def _blocks(content: JSON) -> tuple[Block, ...]:
-    if isinstance(content, str):
-        return _text(content)
-    if isinstance(content, list):
-        return tuple(b for b in content if isinstance(b, dict))
-    return ()
+    return _text(content) if isinstance(content, str) else tuple(mappings(content))
 
 
 def _joined(rows: Sequence[Message]) -> Message:

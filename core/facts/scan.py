@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from core.facts.names import Names, strings_in
 from core.facts.text import SCAN_CHARS, SUMMARY_CHARS, capped, cut, typed
-from core.model import JSON, Block, Message, block_text, call_id, tool_results, tool_uses
+from core.model import JSON, Block, Message, block_text, call_id, mapping, string, tool_results, tool_uses
 
 _PATH_KEYS = ("file_path", "notebook_path", "path", "filePath", "absolute_path", "target_file", "filename", "file")
 _CHANGE_KEYS = ("old_string", "new_string", "content", "new_str", "file_text", "new_source", "edits", "patch")
@@ -51,7 +51,7 @@ class Call:
         value = next((v for k in _COMMAND_KEYS if (v := self.input.get(k))), "")
         if isinstance(value, list):
             value = " ".join(x for x in value if isinstance(x, str))
-        return value if isinstance(value, str) else ""
+        return string(value)
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ def _response(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]
         talk.names.add(text, place, own=True)
     for block in tool_uses(message):
         given = block.get("input")
-        call = Call(at, str(block.get("name") or ""), given if isinstance(given, dict) else {}, message.uuid[:8])
+        call = Call(at, str(block.get("name") or ""), mapping(given), message.uuid[:8])
         talk.calls.append(call)
         open_calls[call_id(block)] = call
         for value in strings_in(given):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from core.facts.scan import Call
-from core.model import JSON
+from core.model import JSON, mappings, string
 
 _TASK_ID = re.compile(r"#(\w{1,12})")
 _DONE = ("completed", "deleted", "cancelled", "done")
@@ -48,14 +48,13 @@ def todo_states(calls: Sequence[Call]) -> Iterator[tuple[Todo, ...]]:
     for call in calls:
         whole = call.input.get("todos") or call.input.get("plan")
         if isinstance(whole, list):
-            todos = {f"{n}": _todo(entry, call.at) for n, entry in enumerate(whole) if isinstance(entry, dict)}
+            todos = {f"{n}": _todo(entry, call.at) for n, entry in enumerate(mappings(whole))}
         elif call.name == "TaskCreate":
             number = _TASK_ID.search(call.result or "")
-            todos[number[1] if number else f"new{len(todos)}"] = Todo(
-                string_of(call.input, "subject"), "pending", call.at
-            )
+            subject = string(call.input.get("subject"))
+            todos[number[1] if number else f"new{len(todos)}"] = Todo(subject, "pending", call.at)
         elif call.name == "TaskUpdate" and (old := todos.get(key := str(call.input.get("taskId")))):
-            text, status = (string_of(call.input, field) for field in ("subject", "status"))
+            text, status = (string(call.input.get(field)) for field in ("subject", "status"))
             todos[key] = Todo(text or old.text, status or old.status, call.at)
         else:
             continue
@@ -65,7 +64,7 @@ def todo_states(calls: Sequence[Call]) -> Iterator[tuple[Todo, ...]]:
 def last_plan(calls: Sequence[Call]) -> Plan | None:
     """The newest plan that a call gave, or whose file it touched."""
     for call in reversed(calls):
-        plan = string_of(call.input, "plan")
+        plan = string(call.input.get("plan"))
         if plan.strip():
             return Plan(call, text=plan)
         if "/plans/" in call.path.replace("\\", "/") and call.path.endswith(".md"):
@@ -78,16 +77,10 @@ def skills(calls: Sequence[Call]) -> dict[str, Call]:
     return {
         name: call
         for call in calls
-        if call.name == "Skill" and (name := string_of(call.input, "skill") or string_of(call.input, "command"))
+        if call.name == "Skill" and (name := string(call.input.get("skill")) or string(call.input.get("command")))
     }
 
 
-def string_of(fields: dict[str, JSON], key: str) -> str:
-    """The text of a field, "" if it holds none."""
-    value = fields.get(key)
-    return value if isinstance(value, str) else ""
-
-
 def _todo(entry: dict[str, JSON], at: int) -> Todo:
-    text = string_of(entry, "content") or string_of(entry, "step") or string_of(entry, "text")
-    return Todo(text, string_of(entry, "status"), at)
+    text = string(entry.get("content")) or string(entry.get("step")) or string(entry.get("text"))
+    return Todo(text, string(entry.get("status")), at)

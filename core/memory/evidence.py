@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from core.facts.outcomes import exit_code
 from core.facts.scan import Call
 from core.facts.text import one_line, typed
-from core.model import Block, Message, block_text, call_id, tool_results, tool_uses
+from core.model import Block, Message, block_text, call_id, mapping, tool_results, tool_uses
 
 _CUT = re.compile(r"…(?:\[\d+ chars left out\]…)?")
 """Where a quotation leaves something out."""
@@ -75,8 +75,7 @@ def evidence_of(messages: Sequence[Message]) -> Evidence:
     for at, message in enumerate(messages):
         places.update(dict.fromkeys(message.uuids, at))
         for block in tool_uses(message):
-            given = block.get("input")
-            call = Call(at, str(block.get("name")), given if isinstance(given, dict) else {})
+            call = Call(at, str(block.get("name")), mapping(block.get("input")))
             calls[call_id(block)] = message, call
             made.append(call)
         for block in tool_results(message):

@@ -17,7 +17,7 @@ import msgspec
 
 from core.context.view import messages_of
 from core.errors import FoldmarkError
-from core.model import JSON, Block, Message, block_text, call_id, text_block
+from core.model import JSON, Block, Message, block_text, call_id, mapping, mappings, text_block
 from core.service.session import Session, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
@@ -198,11 +198,8 @@ def _result_reader(
 
 
 def _content(row: dict[str, JSON]) -> list[Block]:
-    message = row.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, str):
-        return [text_block(content)]
-    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
+    content = mapping(row.get("message")).get("content")
+    return [text_block(content)] if isinstance(content, str) else mappings(content)
 
 
 def _shown(block: Block) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from core.errors import Damaged, InputError, WrongFormat
-from core.model import JSON, Block
+from core.model import JSON, Block, mapping
 from core.redact.text import Hit
 from core.service.operation import Operation, Target, attempted, digest_of, source_of
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
@@ -188,7 +188,7 @@ def _block(row: dict[str, JSON], path: tuple[str | int, ...]) -> Block:
     content = message.get("content") if isinstance(message, dict) and path[:2] == ("message", "content") else None
     at = path[2] if len(path) > 2 else None
     block = content[at] if isinstance(content, list) and isinstance(at, int) else None
-    return block if isinstance(block, dict) else {}
+    return mapping(block)
 
 
 def _secret(hit: Hit, where: str, ident: str, line: int, file: str = "") -> Secret:

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 from core.context.decisions import MediaReplaced
-from core.model import Block, Message, call_id, is_media, text_block
+from core.model import Block, Message, call_id, is_media, mapping, mappings, string, text_block
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
 from core.transcript.blob import Blob, media_blob
@@ -64,9 +64,7 @@ class MediaItem:
     @property
     def sent_bytes(self) -> int:
         """What the API counts: the length of the base64."""
-        source = self.block.get("source")
-        data = source.get("data") if isinstance(source, dict) else None
-        return len(data) if isinstance(data, str) else 0
+        return len(string(mapping(self.block.get("source")).get("data")))
 
     @property
     def media_type(self) -> str:
@@ -146,10 +144,10 @@ def media_items(view: Sequence[Message]) -> Iterator[MediaItem]:
         if message.kind == "response":
             continue
         for block in message.content:
-            held = block.get("content") if block.get("type") == "tool_result" else [block]
-            owner = call_id(block) if block.get("type") == "tool_result" else message.uuid
-            for item in held if isinstance(held, list) else []:
-                if isinstance(item, dict) and is_media(item):
+            is_result = block.get("type") == "tool_result"
+            owner = call_id(block) if is_result else message.uuid
+            for item in mappings(block.get("content")) if is_result else [block]:
+                if is_media(item):
                     yield MediaItem(at, message, owner, item, media_blob(item))
 
 

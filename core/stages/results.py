@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import msgspec
 
-from core.model import JSON, Block, Message, block_text, call_id, tool_results, tool_uses
+from core.model import Block, Message, block_text, call_id, mapping, mappings, tool_results, tool_uses
 
 _INSTRUCTIONS = re.compile(
     r"(^|[/\\])((CLAUDE|CLAUDE\.local|AGENTS|GEMINI|SKILL)\.md|\.claude[/\\](rules|skills|commands|agents)[/\\].*"
@@ -97,7 +97,7 @@ def _calls(messages: Sequence[Message]) -> dict[str, _Call]:
 def _call(block: Block, response: int) -> _Call:
     given = block.get("input")
     name = str(block.get("name"))
-    fields: Mapping[str, JSON] = given if isinstance(given, dict) else {}
+    fields = mapping(given)
     path = next((p for k in ("file_path", "notebook_path", "path") if isinstance(p := fields.get(k), str)), "")
     key = name.encode() + b"\0" + msgspec.json.encode(given, order="deterministic")
     return _Call(name, response, path, key, bool(path) and name == "Read" and not {"offset", "limit"} & fields.keys())
@@ -109,7 +109,7 @@ def _file_key(call: _Call) -> bytes:
 
 def _result(block: Block, ident: str, call: _Call, at: int, repeated: Mapping[bytes, int]) -> ToolResult:
     content = block.get("content")
-    media = isinstance(content, list) and any(isinstance(c, dict) and c.get("type") != "text" for c in content)
+    media = any(c.get("type") != "text" for c in mappings(content))
     later = [n for k in (call.key, _file_key(call)) if (n := repeated.get(k)) is not None]
     return ToolResult(
         block,

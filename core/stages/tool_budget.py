@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from core import defaults
 from core.context.decisions import Replaced, Seen
-from core.model import JSON, Block, is_media
+from core.model import JSON, Block, is_media, mappings, string
 from core.redact.values import redact_json
 from core.stages.base import Plan, Scene, Stored
 from core.stages.edits import Edit, editable_from, plan_edits
@@ -129,16 +129,14 @@ def _text(result: ToolResult) -> str:
 
 def _joined(content: JSON) -> str:
     if isinstance(content, list):
-        texts = (item.get("text") for item in content if isinstance(item, dict) and item.get("type") == "text")
+        texts = (item.get("text") for item in mappings(content) if item.get("type") == "text")
         return "\n".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+    return string(content)
 
 
 def _others(result: ToolResult) -> list[Block]:
     """All but text."""
-    content = result.block.get("content")
-    items = content if isinstance(content, list) else []
-    return [item for item in items if isinstance(item, dict) and item.get("type") != "text"]
+    return [item for item in mappings(result.block.get("content")) if item.get("type") != "text"]
 
 
 def _chars(result: ToolResult) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from core.facts.scan import Call
-from core.model import JSON, Block, Message, call_id, is_media, text_block, tool_uses
+from core.model import JSON, Block, Message, call_id, is_media, string, text_block, tool_uses
 
 
 def in_words(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -44,6 +44,5 @@ def _block(block: Block, paths: Mapping[str, str]) -> Block:
 
 
 def _note(block: Block, path: str) -> Block:
-    title = block.get("title")
-    name = path or (title if isinstance(title, str) else "")
+    name = path or string(block.get("title"))
     return text_block(f"[{block['type']}: {name}]" if name else f"[{block['type']}]")

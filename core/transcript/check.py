@@ -9,7 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from core.errors import FoldmarkError
-from core.model import JSON
+from core.model import JSON, mapping
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.findings import Finding, FindingKind
@@ -161,7 +161,7 @@ def _of_row(log: Log, entry: Entry) -> Iterator[Finding]:
     if entry.type not in ("user", "assistant"):
         return
     message = log.body(entry).get("message") if not entry.outlines or b'"thinking"' in raw else None
-    content = message.get("content") if isinstance(message, dict) else None
+    content = mapping(message).get("content")
     if not entry.uuid or (not entry.outlines and not isinstance(content, str | list)):
         yield Finding("odd-row", entry.offset, f"a row of type {entry.type} without an id or without content")
     if entry.type == "assistant" and isinstance(content, list) and any(map(_unsigned, content)):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from core.model import JSON, Block, Message, call_id, tool_uses
+from core.model import JSON, Block, Message, call_id, string, tool_uses
 from core.transcript.blob import Blob, json_bytes, media_blob, utf8
 
 _INPUT_CHARS = 100
@@ -158,7 +158,7 @@ def _result_text(page: Page, content: JSON) -> str:
     """The text of a result's content, its blocks joined by line ends, as `core.model.block_text` joins them."""
     if isinstance(content, list):
         return "\n".join(filter(None, (_item_text(page, item) for item in content)))
-    return content if isinstance(content, str) else ""
+    return string(content)
 
 
 def _item_text(page: Page, item: JSON) -> str:

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 
-from core.model import JSON
+from core.model import JSON, mapping, string
 from core.transcript.entries import Entry
 from core.transcript.reader import Log
 from core.transcript.store import Store
@@ -19,9 +19,7 @@ _KEY = "persistedOutputPath"
 
 def persisted_path(row: dict[str, JSON]) -> str:
     """Where the client stored the output of a row, as it recorded it; "" where it did not."""
-    result = row.get("toolUseResult")
-    path = result.get(_KEY) if isinstance(result, dict) else None
-    return path if isinstance(path, str) else ""
+    return string(mapping(row.get("toolUseResult")).get(_KEY))
 
 
 def file_name(path: str) -> str:

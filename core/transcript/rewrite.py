@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from core.model import JSON, Block, Message, Usage, call_id, is_thinking
+from core.model import JSON, Block, Message, Usage, call_id, is_thinking, mapping, mappings
 from core.transcript.entries import Entry
 from core.transcript.note import KEY
 from core.transcript.reader import Log
@@ -111,9 +111,7 @@ class Rewriter:
             return None
         content = message.get("content")
         blocks: JSON = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        kept: list[JSON] = (
-            [b for b in blocks if isinstance(b, dict) and self._stays(b)] if isinstance(blocks, list) else []
-        )
+        kept: list[JSON] = [b for b in mappings(blocks) if self._stays(b)]
         if not kept:
             return None
         usage = message.get("usage")
@@ -167,14 +165,9 @@ def user_row(content: JSON) -> dict[str, JSON]:
 
 def _are_replaced(blocks: list[JSON], old: JSON) -> bool:
     """Whether one of the results has another content than in the old message."""
-    content = old.get("content") if isinstance(old, dict) else None
-    before = {call_id(b): b.get("content") for b in _blocks(content)}
-    results = [b for b in _blocks(blocks) if b.get("type") == "tool_result"]
+    before = {call_id(b): b.get("content") for b in mappings(mapping(old).get("content"))}
+    results = [b for b in mappings(blocks) if b.get("type") == "tool_result"]
     return any(b.get("content") != before.get(call_id(b)) for b in results)
-
-
-def _blocks(content: JSON) -> list[Block]:
-    return [b for b in content if isinstance(b, dict)] if isinstance(content, list) else []
 
 
 def _shortened(value: JSON) -> JSON:

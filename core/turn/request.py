@@ -15,7 +15,18 @@ from core.context.dialect import NEWEST, Dialect
 from core.context.tokens.cost import CacheLife
 from core.context.view import api_messages
 from core.errors import InputError
-from core.model import JSON, Block, Message, call_id, is_thinking, text_block, tool_results, tool_uses
+from core.model import (
+    JSON,
+    Block,
+    Message,
+    call_id,
+    is_thinking,
+    mapping,
+    mappings,
+    text_block,
+    tool_results,
+    tool_uses,
+)
 from core.stages.base import Scene
 from core.stages.microcompact import Form
 from core.stages.results import tool_results_of
@@ -83,12 +94,9 @@ def server_cleared_tokens(response: Mapping[str, JSON]) -> int:
 
     `usage.cache_deleted_input_tokens` for pinned edits, `context_management.applied_edits` for the public ones.
     """
-    usage, management = response.get("usage"), response.get("context_management")
-    deleted = usage.get("cache_deleted_input_tokens") if isinstance(usage, dict) else None
-    applied = management.get("applied_edits") if isinstance(management, dict) else None
-    counts = (
-        [e.get("cleared_input_tokens") for e in applied if isinstance(e, dict)] if isinstance(applied, list) else []
-    )
+    deleted = mapping(response.get("usage")).get("cache_deleted_input_tokens")
+    applied = mappings(mapping(response.get("context_management")).get("applied_edits"))
+    counts = [edit.get("cleared_input_tokens") for edit in applied]
     return sum(n for n in (deleted, *counts) if isinstance(n, int))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.context.view import messages_of
 from core.facts.names import strings_in
 from core.facts.text import cut, one_line
-from core.model import JSON, Message, block_text, tool_uses
+from core.model import JSON, Message, block_text, mapping, tool_uses
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.reader import Log
@@ -98,7 +98,7 @@ def _parts(log: Log, chain: Chain) -> Iterator[tuple[str, int]]:
 
 
 def _attachment(data: JSON) -> tuple[str, int]:
-    fields = data if isinstance(data, dict) else {}
+    fields = mapping(data)
     path = fields.get("path")
     where = f" ({cut(one_line(path), _PATH_CHARS)})" if isinstance(path, str) else ""
     name = one_line(str(fields.get("type") or "unknown"))[:_PATH_CHARS]

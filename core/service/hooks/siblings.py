@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.model import block_text, call_id
+from core.model import block_text, call_id, mapping, mappings
 from core.transcript.entries import Entry, decode_body
 from core.transcript.scanner import first_record_line, scan
 
@@ -35,7 +35,5 @@ def _answers(entry: Entry, calls: set[str]) -> bool:
 
 
 def _result_chars(row: bytes) -> int:
-    message = decode_body(row).get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    blocks = mappings(mapping(decode_body(row).get("message")).get("content"))
     return sum(len(block_text(block)) for block in blocks if block.get("type") == "tool_result" and call_id(block))
