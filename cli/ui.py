@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from core.context.tokens import words
+from core.report import words as report_words
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,7 +37,7 @@ _BESIDE_LABEL = 19
 _SHADES = "█▓▒░▚▞▖▘"
 _COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
-tokens = words.tokens
+tokens, count = words.tokens, report_words.count
 
 
 def plain(text: str) -> str:
@@ -52,11 +53,6 @@ def printable(text: str) -> str:
 def echo(text: str = "", *, err: bool = False) -> None:
     """Print lines that may hold what a transcript said; in what has colours of ours, `plain` the foreign parts."""
     click.echo(printable(text), err=err)
-
-
-def count(number: int, noun: str) -> str:
-    """Write how many there are of something: 1 line, 2 lines."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size(count_bytes: int) -> str:
@@ -152,9 +148,9 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
     """
     width = columns(most)
     fills = list(zip(parts, cycle(_SHADES), cycle(_COLOURS), strict=False))
-    scale, used = max(window_tokens, 1), max(sum(count for _, count in parts), 1)
+    scale, used = max(window_tokens, 1), max(sum(amount for _, amount in parts), 1)
     cells = "".join(
-        shade * max(round(min(count, scale) / scale * width), min(count, 1)) for (_, count), shade, _ in fills
+        shade * max(round(min(amount, scale) / scale * width), min(amount, 1)) for (_, amount), shade, _ in fills
     )
     bar = cells[:width].ljust(width, "·")
     if mark_tokens:
@@ -163,12 +159,12 @@ def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_token
     colours = {shade: colour for _, shade, colour in fills}
     lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
     label_width = columns(max((len(label) for label, _ in parts), default=0), beside=_BESIDE_LABEL)
-    for (label, count), shade, colour in fills:
-        if not count:
+    for (label, amount), shade, colour in fills:
+        if not amount:
             continue
-        share = f"{count / used:.1%}"
+        share = f"{amount / used:.1%}"
         shown = label if len(label) <= label_width else f"{label[: label_width - 1]}…"
-        lines.append(f"{_coloured(shade * 2, colour)} {plain(shown):{label_width}}  {tokens(count):>6}  {share:>6}")
+        lines.append(f"{_coloured(shade * 2, colour)} {plain(shown):{label_width}}  {tokens(amount):>6}  {share:>6}")
     return "\n".join(lines)
 
 
@@ -185,14 +181,14 @@ def progress(label: str, total: int) -> Iterator[Callable[[str], None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    shown = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    with Progress(*shown, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(label, total=total)
         yield lambda name: bar.update(task, advance=1, description=f"{label} {plain(name)}")
 
 
-def meter(count: int, whole: int, beside: int, most: int = 50) -> str:
+def meter(part: int, whole: int, beside: int, most: int = 50) -> str:
     """Draw a share of a whole as a bar of at most `most` cells, which has `beside` columns of text in its line."""
     width = columns(most, beside)
-    filled = min(width, max(round(min(count, max(1, whole)) / max(1, whole) * width), min(count, 1)))
+    filled = min(width, max(round(min(part, max(1, whole)) / max(1, whole) * width), min(part, 1)))
     return "█" * filled + "·" * (width - filled)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.context.tokens.words import tokens
-from core.report.words import KINDS, STATES, saved
+from core.report.words import KINDS, STATES, count, saved, whereabouts
 
 if TYPE_CHECKING:
     from core.service.context import ContextReport
@@ -25,10 +25,11 @@ def context_words(report: ContextReport) -> str:
     exact = "" if report.tokens.source == "usage" else f" (estimated, ±{tokens(report.tokens.margin)})"
     lines = [
         f"{_named(report.session.id, report.session.title)}: {tokens(total)} of {tokens(window.size)} tokens{exact}, "
-        f"{report.messages} messages; {STATES[window.state]}; compaction is due at {tokens(window.auto_threshold)}"
+        f"{count(report.messages, 'message')}; {STATES[window.state]}; "
+        f"compaction is due at {tokens(window.auto_threshold)}"
     ]
     lines += (
-        [f"by kind: {_counts({KINDS.get(kind, kind): count for kind, count in report.by_kind.items()})}"]
+        [f"by kind: {_counts({KINDS.get(kind, kind): size for kind, size in report.by_kind.items()})}"]
         if report.by_kind
         else []
     )
@@ -72,9 +73,7 @@ def compact_words(result: CompactResult) -> str:
     """What was saved, where the result is, and the way on and back."""
     if result.how == "none":
         return f"nothing to do: {result.reason}"
-    what = f"{result.loss.kept} messages stay, {result.loss.reachable} are summarised and can be read on demand"
-    if result.how == "micro":
-        what = "all messages stay, large and old tool results are stored and can be read on demand"
+    what = whereabouts(result.how, result.loss.kept, result.loss.reachable)
     lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts, *result.remarks]
     return "\n".join([*lines, *_ways(result)])
 
@@ -82,7 +81,7 @@ def compact_words(result: CompactResult) -> str:
 def snip_words(result: SnipResult) -> str:
     """What was taken out, and the way on and back."""
     lines = [
-        f"{result.count} messages from {result.first} to {result.last}: "
+        f"{count(result.count, 'message')} from {result.first} to {result.last}: "
         f"{saved(result.tokens_before, result.tokens_after)}",
         *result.verdicts,
     ]
@@ -92,7 +91,7 @@ def snip_words(result: SnipResult) -> str:
 def proposals_words(found: SnipProposals) -> str:
     """One line a range that may go."""
     lines = [
-        f"{p.from_id} to {p.to_id}: {p.messages} messages, {tokens(p.tokens)} tokens; "
+        f"{p.from_id} to {p.to_id}: {count(p.messages, 'message')}, {tokens(p.tokens)} tokens; "
         f"{', '.join(p.reasons)}; {p.verdict}"
         for p in found.proposals
     ]
@@ -110,9 +109,9 @@ def memory_words(done: MemoryUpdate) -> str:
     """What was noted, and what was not."""
     if not done.changed:
         return f"the notes are as they were: {done.reason}"
-    of = f" of {done.messages} messages" if done.messages else ""
+    of = f" of {count(done.messages, 'message')}" if done.messages else ""
     archived = f", {done.archived} entries left them" if done.archived else ""
-    what = f"{done.operations} changes{of} in the notes{archived}: {done.path}"
+    what = f"{count(done.operations, 'change')}{of} in the notes{archived}: {done.path}"
     return "\n".join([what, *(f"refused: {reason}" for reason in done.refused)])
 
 
@@ -127,4 +126,4 @@ def _named(ident: str, title: str) -> str:
 
 
 def _counts(counts: dict[str, int]) -> str:
-    return "; ".join(f"{name} {tokens(count)}" for name, count in counts.items())
+    return "; ".join(f"{name} {tokens(size)}" for name, size in counts.items())

@@ -16,7 +16,7 @@ from cli.errors import report_one, tell
 from cli.resources import Writer
 from cli.written import show_ways
 from core.context.tokens.window import Measuring
-from core.report.words import saved
+from core.report.words import saved, whereabouts
 from core.service.arguments import Arguments
 from core.service.automatic import Guards
 from core.service.batch import Done, compact_batched, compact_each
@@ -171,14 +171,7 @@ def _show(result: CompactResult, many: bool) -> None:
     ui.echo()
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         ui.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
-    kept, went = f"{ui.count(result.loss.kept, 'message')} kept word for word", result.loss.reachable
-    match result.how:
-        case "micro":
-            what = "all messages stay, large and old tool results are shortened and stored whole"
-        case "memory":
-            what = f"{kept}, the notes stand for {went}, which are stored"
-        case _:
-            what = f"{kept}, {went} summarised and stored"
+    what = whereabouts(result.how, result.loss.kept, result.loss.reachable)
     ui.echo(f"\n{saved(result.tokens_before, result.tokens_after)}; {what}")
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")

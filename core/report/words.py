@@ -71,6 +71,22 @@ def saved(before_tokens: int, after_tokens: int) -> str:
     return f"{tokens(before_tokens)} → {tokens(after_tokens)} tokens ({share_saved:.0%} saved)"
 
 
+def count(number: int, noun: str) -> str:
+    """How many there are of something: 1 line, 2 lines."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def whereabouts(how: str, kept: int, went: int) -> str:
+    """What stays of the messages of a context that was compacted in some way, and what stands for the others."""
+    stays = f"{count(kept, 'message')} kept word for word"
+    match how:
+        case "micro":
+            return "all messages stay, large and old tool results are shortened and stored whole"
+        case "memory":
+            return f"{stays}, the notes stand for {went}, which are stored"
+    return f"{stays}, {went} summarised and stored"
+
+
 def dollars(value: float | None) -> str:
     """A price: $2.51, $0.059; "-" for an unknown one."""
     if value is None:
