@@ -6,6 +6,7 @@ else can be found under those names: a `core/` or `cli/` of the user on PYTHONPA
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -26,6 +27,8 @@ def main() -> None:
     """Run the command line and leave with its exit code: 0 done, 1 something failed, 2 wrong usage."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet: end without a traceback
+    # A command is short: with its default threshold the collector walks all rows of a large file again and again.
+    gc.set_threshold(100_000, 50, 50)
     if _is_hook(sys.argv[1:]):
         from cli.hook import run as answer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -82,7 +81,10 @@ def foldmark(ctx: click.Context, as_json: bool) -> None:
     """
     if "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb":
         ctx.color = False
-    if ctx.invoked_subcommand is None:
+    if ctx.invoked_subcommand is not None:
+        if as_json:
+            raise click.UsageError(f"--json goes behind {ctx.invoked_subcommand}", ctx)
+    else:
         from cli.commands.home import show
 
         show(as_json)
@@ -90,8 +92,6 @@ def foldmark(ctx: click.Context, as_json: bool) -> None:
 
 def run(args: Sequence[str]) -> int:
     """Run the command line and return its exit code: 0 done, 1 something failed, 2 wrong usage, 130 interrupted."""
-    # A command is short: with its default threshold the collector walks all rows of a large file again and again.
-    gc.set_threshold(100_000, 50, 50)
     _open_outputs()
     try:
         with interruptible() as interrupts:

@@ -14,7 +14,10 @@ _MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "
 @click.command()
 @options.json_option
 def command(as_json: bool) -> int:
-    """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set."""
+    """Show what Foldmark works with: folders, open sessions, the model table, each setting and where it was set.
+
+    The exit code is 1 when there is a problem.
+    """
     report = doctor(options.settings(), [options.state_dir()], options.machine(), options.launch())
     if as_json:
         ui.emit(report)

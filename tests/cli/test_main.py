@@ -117,6 +117,13 @@ def test_our_own_errors_say_what_and_what_next(
     assert capsys.readouterr().err == f"error: {error}\nhint: look\n"
 
 
+def test_an_option_of_the_program_is_not_passed_over_before_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["--json", "sessions"]) == 2
+
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (error["kind"], error["message"]) == ("UsageError", "--json goes behind sessions")
+
+
 def test_a_fault_leaves_a_private_log_and_no_traceback(
     faulty: list[BaseException], capsys: pytest.CaptureFixture[str], scratch_home: Path
 ) -> None:
