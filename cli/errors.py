@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import traceback
 from pathlib import Path
 
 import click
 
 from cli import ui
+from cli.logs import write_log
 from core.errors import (
     FoldmarkError,
     IdNotFound,
@@ -30,7 +30,7 @@ WORDS = {
     "proposals": "foldmark snip SESSION --suggest",
     "compact": "foldmark compact SESSION",
     "undo": "foldmark undo SESSION",
-    "notes": "foldmark memory update",
+    "notes": "foldmark memory update SESSION",
     "strip": "foldmark strip SESSION --bad",
     "media": "foldmark strip SESSION",
     "report": "foldmark report BEFORE AFTER",
@@ -40,6 +40,7 @@ WORDS = {
     "up_to": "--up-to",
     "from": "--from",
     "instructions": "--instructions",
+    "summary": "the summary",
     "model": "--model",
     "no_fallback": "--no-fallback",
     "force": "--force",
@@ -103,19 +104,8 @@ def _described(error: Exception) -> tuple[str, str, str, int]:
 
 def _logged(error: Exception) -> str:
     """Keep the traceback of the last fault where a report can be made from it; only its owner may read it."""
-    from platformdirs import user_log_path
-
-    from core.transcript.writer import make_private
-
-    path = user_log_path("foldmark", appauthor=False) / "fault.log"
     try:
-        make_private(path.parent)
-        with open(path, "w", encoding="utf-8", errors="backslashreplace", opener=_private) as log:
-            log.write(redact("".join(traceback.format_exception(error))))
+        path = write_log("fault.log", redact("".join(traceback.format_exception(error))))
     except (OSError, StorageError) as failure:
         return f"the traceback could not be kept ({failure})"
     return f"the traceback is in {path}"
-
-
-def _private(path: str | Path, flags: int) -> int:
-    return os.open(path, flags, 0o600)

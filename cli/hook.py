@@ -6,7 +6,6 @@ an exit code of 2 for a veto, and shows any other to the person.  And it is quic
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from core.service.hooks.limits import Limits
 
-PROGRAM = Path(__file__).parents[1] / "foldmark.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "foldmark.py"
 LOG = "hooks.log"
 LOG_BYTES = 64 << 10
 """A longer log begins anew."""
@@ -24,7 +23,6 @@ LOG_BYTES = 64 << 10
 
 def run(event: str) -> int:
     """Answer `event` with what there is on standard input; always 0."""
-    gc.set_threshold(100_000, 50, 50)  # hardly anything lives long enough here to be worth collecting
     try:
         from core.service.hooks import answer
 
@@ -64,20 +62,8 @@ def _log(event: str, error: Exception) -> None:
     """One line: when, which event, what happened; without secrets, and readable for its owner alone."""
     from datetime import UTC, datetime
 
-    from platformdirs import user_log_path
-
+    from cli.logs import write_log
     from core.redact.text import redact
-    from core.transcript.writer import make_private
 
-    path = user_log_path("foldmark", appauthor=False) / LOG
-    make_private(path.parent)
     said = " ".join(redact(f"{type(error).__name__}: {error}").split())[:1_000]
-    line = f"{datetime.now(UTC).isoformat(timespec='seconds')} {event} {said}\n"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(path, flags, 0o600)
-    try:
-        if os.fstat(fd).st_size > LOG_BYTES:
-            os.ftruncate(fd, 0)
-        os.write(fd, line.encode("utf-8", "replace"))
-    finally:
-        os.close(fd)
+    write_log(LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {event} {said}\n", LOG_BYTES)

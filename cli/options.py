@@ -239,12 +239,12 @@ def launch() -> Launch:
 
     Where sessions are has to be said: programs of the desktop do not have the variables of a shell.
     """
-    import foldmark
+    from cli.hook import PROGRAM
     from core.hosts.base import Launch
 
     folder = os.environ.get("CLAUDE_CONFIG_DIR")
     env = {"CLAUDE_CONFIG_DIR": str(Path.home() / folder)} if folder else {}
-    return Launch(sys.executable, (str(Path(foldmark.__file__).resolve()), "serve"), env)
+    return Launch(sys.executable, (str(PROGRAM), "serve"), env)
 
 
 def lock_dir() -> Path:
@@ -253,7 +253,7 @@ def lock_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """The folder for what only this machine needs to know: locks, the log of unexpected errors."""
+    """The folder for what only this machine needs to know: locks, failures, batches, copies of hosts' settings."""
     from platformdirs import user_state_path
 
     return user_state_path("foldmark", appauthor=False)

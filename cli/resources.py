@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ModelAccess:
     """Where models are asked, as plain data: it goes to other processes, which make their own connections."""
 
     model: str
@@ -82,7 +82,7 @@ class Access:
 class Writer:
     """Who writes summaries, as plain data too."""
 
-    access: Access
+    access: ModelAccess
     name: str
     fallback: bool
 
@@ -102,10 +102,10 @@ def refuse_without_model(ctx: click.Context, summarizer: str, given: Mapping[str
         )
 
 
-def access(settings: Settings, model: str = "") -> Access:
+def access(settings: Settings, model: str = "") -> ModelAccess:
     """The models that this process can ask; `model` in place of the one of the settings."""
     program = shutil.which(settings.claude_program) or ""
-    return Access(
+    return ModelAccess(
         model or settings.summary_model,
         settings.api_deadline_s,
         settings.models_file,

@@ -53,6 +53,11 @@ class Config:
     """How often transcripts are looked at while somebody is subscribed."""
 
     @property
+    def lock_dir(self) -> Path:
+        """For locks on transcripts."""
+        return self.state_dir / "locks"
+
+    @property
     def inline_dir(self) -> Path:
         """Where compacted conversations go that came without a file."""
         return self.state_dir / "inline"
@@ -94,7 +99,7 @@ class Config:
         """Where an operation goes."""
         from core.service.operation import Target
 
-        return Target(self.state_dir / "locks", out_dir, in_place, dry_run, clock=self.clock)
+        return Target(self.lock_dir, out_dir, in_place, dry_run, clock=self.clock)
 
 
 Ctx: TypeAlias = Context[Config, Any]

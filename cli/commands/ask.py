@@ -61,7 +61,7 @@ def command(
         raise ApiError("auth", "there is no key for the model API", "set ANTHROPIC_API_KEY")
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=save and out_dir is None)
     now, home = datetime.now(UTC), Path.home()
-    target = Target(options.state_dir() / "locks", out_dir)
+    target = Target(options.lock_dir(), out_dir)
     choices = choices_of(settings, home, target, StageSettings(Measuring.of(settings), now))
     machine = Machine(home, settings.claude_dir, partial(git_in, env=os.environ), now.astimezone().tzinfo or UTC)
     printed = _Printed()

@@ -61,7 +61,7 @@ def command(
     elif grep and not result.text:
         ui.echo("no line matches", err=True)
     else:
-        ui.echo(ui.printable(result.text))
+        ui.echo(result.text)
 
 
 def _print_list(listed: TextList) -> None:

@@ -64,11 +64,9 @@ def _print(result: ViewResult) -> None:
 def _shown(block: dict[str, object]) -> str:
     match block.get("type"):
         case "text" | "thinking":
-            return ui.printable(str(block.get("text") or block.get("thinking") or ""))
+            return str(block.get("text") or block.get("thinking") or "")
         case "tool_use":
-            return ui.printable(
-                f"[call {block.get('id')}] {block.get('name')} {json.dumps(block.get('input'), ensure_ascii=False)}"
-            )
+            return f"[call {block.get('id')}] {block.get('name')} {json.dumps(block.get('input'), ensure_ascii=False)}"
         case "tool_result":
             content = block.get("content")
             items = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]

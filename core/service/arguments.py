@@ -9,15 +9,15 @@ from core.errors import WrongUsage
 from core.service.host import NAME
 from core.service.job import Choices, How
 
-_WRITER = ("summarizer", "summary", "model", "no_fallback")
+_WRITER = ("{summarizer}", "{summary}", "{model}", "{no_fallback}")
 _TAKES: Mapping[How, Set[str]] = {
-    "auto": {"keep", "instructions", "force", *_WRITER},
-    "memory": {"keep", "instructions"},
-    "full": {"keep", "instructions", *_WRITER},
-    "micro": {"force"},
-    "partial": {"up_to", "from", "instructions", *_WRITER},
+    "auto": {"{keep}", "{instructions}", "{force}", *_WRITER},
+    "memory": {"{keep}", "{instructions}"},
+    "full": {"{keep}", "{instructions}", *_WRITER},
+    "micro": {"{force}"},
+    "partial": {"{up_to}", "{from}", "{instructions}", *_WRITER},
 }
-"""What has a meaning for each way, by what hints call it; instructions are told to the user's hooks, too."""
+"""What has a meaning for each way, as hints name it; instructions are told to the user's hooks, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Arguments:
                 "partial takes one place",
                 "name it with {up_to}, before which all is summarised, or with {from}, from which on all is",
             )
-        if odd := [f"{{{name}}}" for name in self._given if name not in _TAKES[how]]:
+        if odd := [name for name in self._given if name not in _TAKES[how]]:
             raise WrongUsage(f"{how} does not take all that was given", f"leave out {' and '.join(odd)}")
         options = replace(
             usual.options,
@@ -61,14 +61,14 @@ class Arguments:
     @property
     def _given(self) -> list[str]:
         said = {
-            "up_to": self.up_to,
-            "from": self.since,
-            "keep": self.keep_tokens is not None,
-            "instructions": self.instructions,
-            "summarizer": self.summarizer not in ("", NAME),
-            "summary": self.summary,
-            "model": self.model,
-            "no_fallback": self.no_fallback,
-            "force": self.force,
+            "{up_to}": self.up_to,
+            "{from}": self.since,
+            "{keep}": self.keep_tokens is not None,
+            "{instructions}": self.instructions,
+            "{summarizer}": self.summarizer not in ("", NAME),
+            "{summary}": self.summary,
+            "{model}": self.model,
+            "{no_fallback}": self.no_fallback,
+            "{force}": self.force,
         }
         return [name for name, is_given in said.items() if is_given]

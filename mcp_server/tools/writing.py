@@ -66,8 +66,7 @@ async def undo(
     """Take back the newest compaction, snip or other operation of Foldmark on a session."""
     require(consent)
     config = config_of(ctx)
-    locks = config.state_dir / "locks"
-    result = await in_thread(ctx, "taking back", lambda: taken_back(file, config.settings.claude_dir, locks))
+    result = await in_thread(ctx, "taking back", lambda: taken_back(file, config.settings.claude_dir, config.lock_dir))
     await announce(ctx, True)
     return data_answer(result, undo_words(result))
 
