@@ -40,13 +40,14 @@ _HINTS = {
 def pages() -> dict[Path, str]:
     """Every page, by the file that holds it."""
     commands = {DOCS / "commands" / f"{name}.md": _command(name) for name in COMMANDS}
-    tools = {DOCS / "tools" / f"{tool.name}.md": _tool(tool) for tool in _tools()}
-    return {**commands, **tools, **_lists([*tools])}
+    known = _tools()
+    tools = {DOCS / "tools" / f"{tool.name}.md": _tool(tool) for tool in known}
+    return {**commands, **tools, **_lists(known)}
 
 
-def _lists(tools: list[Path]) -> dict[Path, str]:
+def _lists(tools: list[Tool]) -> dict[Path, str]:
     rows = [f"* [{name}]({name}.md): {text}" for name, (_, text) in COMMANDS.items()]
-    names = [f"* [{path.stem}]({path.name})" for path in tools]
+    names = [f"* [{tool.name}]({tool.name}.md): {tool.description}" for tool in tools]
     return {
         DOCS / "commands" / "index.md": "\n".join(["# Commands", "", _HEAD, "", *rows, ""]),
         DOCS / "tools" / "index.md": "\n".join(["# Tools of the server", "", _HEAD, "", *names, ""]),
