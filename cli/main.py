@@ -29,12 +29,12 @@ COMMANDS = {
     "check": ("cli.commands.check", "Name the damage in transcripts; write repaired copies."),
     "ask": ("cli.commands.ask", "Ask the model of a session a question about it."),
     "report": ("cli.commands.report", "Say what was lost, what is reachable, and what it costs."),
-    "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "redact": ("cli.commands.redact", "Copy a session without its secrets, or list them."),
-    "hook": ("cli.commands.hook", "Answer a hook of Claude Code while a session runs."),
+    "simulate": ("cli.commands.simulate", "Say what a session would have cost under several policies."),
     "undo": ("cli.commands.undo", "Take back the newest operation on a session."),
     "serve": ("cli.commands.serve", "Serve AI hosts as an MCP server."),
     "setup": ("cli.commands.setup", "Register the server with a host, or take it out again."),
+    "hook": ("cli.commands.hook", "Answer a hook of Claude Code while a session runs."),
     "doctor": ("cli.commands.doctor", "Show what is in place, and each setting with its origin."),
 }
 """Name -> (module with `command`, what the list of commands says).  A command's imports (models, readers) are paid
