@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from stat import S_ISREG
 
 from core.redact.paths import may_hold_secrets
-from core.transcript.projects import without_waiting
+from core.transcript.ordinary import open_ordinary
 
 MOST_BYTES = 1 << 20
 """No memory file is longer, and no diff of a longer file is read."""
@@ -36,10 +35,8 @@ class Disk:
         if any(may_hold_secrets(p.replace(os.sep, "/")) for p in (path, real)):
             return None
         try:
-            with open(real, "rb", buffering=0, opener=without_waiting) as file:
-                if not S_ISREG(os.fstat(file.fileno()).st_mode):
-                    return None
-                raw = file.read(MOST_BYTES + 1) or b""
+            with open_ordinary(real) as file:
+                raw = file.read(MOST_BYTES + 1)
         except (OSError, ValueError):
             return None
         if len(raw) > MOST_BYTES or b"\0" in raw:

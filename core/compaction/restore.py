@@ -6,17 +6,17 @@ folder are read, never secrets and binaries, and never more than the limits allo
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
 
 from core import defaults
 from core.model import Message, call_id, mapping, string, tool_results, tool_uses
 from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
 from core.times import time_from
-from core.transcript.projects import without_waiting
+from core.transcript.ordinary import open_ordinary
 
 CHARS_PER_TOKEN = 3
 """Code and text of agent sessions, on the safe side for both tokenizers."""
@@ -149,11 +149,9 @@ def _restored(path: Path, use: _Use, room_chars: int) -> Restored:
     if may_hold_secrets(path.as_posix()) or may_hold_secrets(use.path):
         return _named(use.path, "not shown: it may hold secrets; read it only if the task needs it")
     try:
-        state = path.stat()
-        if not S_ISREG(state.st_mode):
-            return _named(use.path, "no ordinary file, not shown")
-        with open(path, "rb", opener=without_waiting) as file:  # by now it may be a pipe
-            head = file.read(room_chars * _MOST_BYTES_A_CHAR) or b""
+        with open_ordinary(path) as file:
+            state = os.fstat(file.fileno())
+            head = file.read(room_chars * _MOST_BYTES_A_CHAR)
     except FileNotFoundError:
         return _named(use.path, "deleted since it was last used")
     except OSError as error:

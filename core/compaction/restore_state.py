@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from stat import S_ISREG
 
 from core.attachments.plan_mode import PlanMode
 from core.compaction.restore import CHARS_PER_TOKEN, Restored, RestoreLimits, framed
 from core.compaction.state import PLAN_MODE, PlanState, State
 from core.model import Message, block_text
 from core.redact.text import redact
-from core.transcript.projects import without_waiting
+from core.transcript.ordinary import open_ordinary
 
 _SKILL = re.compile(r"\s*Base directory for this skill: ([^\n]+)\n")
 """How a client begins the text of a skill that was invoked."""
@@ -82,9 +81,9 @@ def _on_disk(path: str, folder: Path | None) -> str:
         return ""
     try:
         real = Path(path).resolve()
-        if not real.is_relative_to(folder.resolve()) or not S_ISREG(real.stat().st_mode):
+        if not real.is_relative_to(folder.resolve()):
             return ""
-        with open(real, "rb", opener=without_waiting) as file:
+        with open_ordinary(real) as file:
             return file.read(_PLAN_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError, RuntimeError):
         return ""

@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from stat import S_ISREG
 
 import msgspec
 
@@ -26,6 +25,7 @@ from core.memory.notes import Notes
 from core.memory.overflow import Dropped
 from core.transcript import writer
 from core.transcript.live import FileState
+from core.transcript.ordinary import open_ordinary, refuse_links
 from core.transcript.projects import SessionFile
 
 FOLDER, NOTES, ARCHIVE, STATE = "session-memory", "notes.md", "archive.md", "state.json"
@@ -169,24 +169,20 @@ class MemoryFiles:
         path = self.folder / name
         strange = Damaged(f"{path} is not what Foldmark wrote there", "look at it, and move it away")
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
+            file = open_ordinary(path, follow_links=False)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            if error.errno == errno.ELOOP:
+            if error.errno in (errno.ELOOP, errno.EINVAL):
                 raise strange from None
             raise Damaged(f"{path}: {error.strerror}", "check who may read it") from None
-        found = os.fstat(fd)
-        if not S_ISREG(found.st_mode) or (name != ARCHIVE and found.st_size > _MOST_BYTES):
-            os.close(fd)
-            raise strange
-        with os.fdopen(fd, "rb") as file:
+        with file:
+            if name != ARCHIVE and os.fstat(file.fileno()).st_size > _MOST_BYTES:
+                raise strange
             return file.read()
 
     def _refuse_links(self) -> None:
-        for folder in (self.folder.parent, self.folder):
-            if os.path.islink(folder):
-                raise Damaged(f"{folder} is a link, and no notes are behind one", "put a folder in its place")
+        refuse_links(self.folder.parent, self.folder)
 
 
 def _sha256(content: bytes) -> str:

@@ -21,6 +21,7 @@ from core.model import JSON
 from core.redact.text import redact
 from core.service.session import Result
 from core.transcript.live import FileState
+from core.transcript.ordinary import open_ordinary
 from core.transcript.writer import make_private, put, remove, replace, write_new
 
 Runner = Callable[[Sequence[str]], int]
@@ -210,9 +211,8 @@ def _read(host: Host, machine: Machine) -> tuple[Path, bytes | None]:
 def _content(config: Path) -> bytes | None:
     """What a file holds, None where there is none; raises `InputError`."""
     try:
-        if config.is_fifo() or config.is_char_device():  # reading it would not end
-            raise InputError(f"{config} is no ordinary file", "look at it, and move it away")
-        return config.read_bytes()
+        with open_ordinary(config) as file:
+            return file.read()
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -6,14 +6,14 @@ a slug finds candidates, it identifies nothing.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from stat import S_ISREG
+
+from core.transcript.ordinary import open_ordinary
 
 SUFFIX = ".jsonl"
 AGENT_PREFIX = "agent-"
@@ -124,17 +124,10 @@ def agent_files(claude_dir: Path) -> list[SessionFile]:
 def read_small(path: Path) -> bytes:
     """Read a small file that a client keeps beside its transcripts; raises OSError, also for what is no file.
 
-    A pipe in its place must not block, and a huge file not fill the memory: of that the beginning comes back.
+    A huge one must not fill the memory: of that the beginning comes back.
     """
-    with open(path, "rb", buffering=0, opener=without_waiting) as file:
-        if not S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "no ordinary file", str(path))
-        return file.read(_SMALL_BYTES) or b""
-
-
-def without_waiting(path: str, flags: int) -> int:
-    """Open, for `open`, what may be a pipe whose other end nobody holds."""
-    return os.open(path, flags | os.O_NONBLOCK)
+    with open_ordinary(path) as file:
+        return file.read(_SMALL_BYTES)
 
 
 def transcripts(folder: Path) -> Iterator[SessionFile]:

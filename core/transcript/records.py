@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import msgspec
 
 from core.errors import Changed, FoldmarkError, InputError, Locked
 from core.transcript.live import FileState, open_in
+from core.transcript.ordinary import open_ordinary
 from core.transcript.projects import AGENT_PREFIX, SessionFile, session_file
 from core.transcript.reader import BATCH_BYTES, Log, open_log
 from core.transcript.store import Store
@@ -274,16 +274,15 @@ def _source_is_whole(path: Path, record: Record) -> bool:
     """Whether the source is there, with all bytes that were read of it; rows may stand behind them."""
     source = record.source
     try:
-        fd = os.open(path.parent / source.path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        file = open_ordinary(path.parent / source.path)
     except (OSError, ValueError):
         return False
-    try:
+    with file:
+        fd = file.fileno()
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or os.path.samestat(found, path.stat()) or found.st_size < source.size:
+        if os.path.samestat(found, path.stat()) or found.st_size < source.size:
             return False
         return source.ends_sha256 in (msgspec.UNSET, digest_of_ends(fd, source.size))
-    finally:
-        os.close(fd)
 
 
 def digest_of_ends(fd: int, size: int) -> str:
@@ -309,7 +308,7 @@ def source_file(transcript: Path, source: Source) -> Path | None:
         folder = Path(os.path.realpath(transcript)).parent
         is_near = path.parent == folder or (folder.parent.name != "" and path.is_relative_to(folder.parent))
         is_it = is_near and session_file(path).id == source.session_id
-        return path if is_it and stat.S_ISREG(path.stat().st_mode) else None
+        return path if is_it and path.is_file() else None
     except (OSError, ValueError):  # gone, or no name that a file can have
         return None
 

@@ -15,7 +15,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
 from core.transcript.live import FileState
+from core.transcript.ordinary import open_ordinary, refuse_links
 from core.transcript.page import Body, body_of, render
 from core.transcript.writer import append, holding, replace, write_new
 
@@ -280,9 +280,7 @@ class Store:
                 folder.rmdir()
 
     def _refuse_links(self) -> None:
-        for folder in (self.folder.parent, self.folder):
-            if os.path.islink(folder):
-                raise Damaged(f"{folder} is a link, and no store is behind one", "put a folder in its place")
+        refuse_links(self.folder.parent, self.folder)
 
     def _lines(self) -> list[bytes]:
         try:
@@ -299,16 +297,13 @@ class Store:
             raise outside
         self._refuse_links()
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not block
+            return open_ordinary(path, follow_links=False)
         except (FileNotFoundError, NotADirectoryError):  # no store: a file may be where the folder would be
             hint = "it was removed, or the session was moved without its folder"
             raise IdNotFound(f"{ident} is missing: {path} is gone", hint) from None
         except OSError as error:
-            raise (outside if error.errno == errno.ELOOP else InputError(f"{path}: {error.strerror}")) from None
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            os.close(fd)
-            raise outside
-        return os.fdopen(fd, "rb")
+            is_outside = error.errno in (errno.ELOOP, errno.EINVAL)
+            raise (outside if is_outside else InputError(f"{path}: {error.strerror}")) from None
 
 
 def _is_plain(file: str) -> bool:

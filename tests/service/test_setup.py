@@ -164,7 +164,7 @@ def test_broken_settings_are_named_and_left_alone(name: str, data: bytes, machin
 def test_a_folder_in_the_place_of_the_file_is_refused(machine: Machine, state: Path) -> None:
     config_of("cursor", machine, None).mkdir()
 
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="no ordinary file"):
         planned("cursor", machine, state)
 
 
@@ -213,9 +213,9 @@ def test_what_the_disk_refuses_is_said(error: int, machine: Machine, state: Path
         patch.setattr(Path, "unlink", refuse)
         with pytest.raises(WriteFailed, match=str(setup.receipt)):
             apply_setup(setup, never)
-        patch.setattr(Path, "read_bytes", refuse)
+        patch.setattr(os, "open", refuse)
         with pytest.raises(InputError, match=str(setup.config)):
-            apply_setup(planned("cursor", machine, state), never)
+            apply_setup(setup, never)
 
 
 def test_a_link_to_the_settings_stays_a_link(machine: Machine, state: Path, tmp_path: Path) -> None:

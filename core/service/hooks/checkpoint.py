@@ -6,11 +6,11 @@ to say what a summary lost needs it in between.
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
 from pathlib import Path
 
 from core.errors import Damaged
+from core.transcript.ordinary import refuse_links
 from core.transcript.projects import read_small
 
 NAME = "compaction.txt"
@@ -20,8 +20,7 @@ MOST_CHARS = 20_000
 
 def _path(transcript: Path) -> Path:
     folder = transcript.with_suffix("")
-    if os.path.islink(folder):
-        raise Damaged(f"{folder} is a link, and nothing is kept behind one", "put a folder in its place")
+    refuse_links(folder)
     return folder / NAME
 
 
