@@ -46,9 +46,9 @@ def todo_states(calls: Sequence[Call]) -> Iterator[tuple[Todo, ...]]:
     """The list of tasks after each call that kept one, with those in it that are done."""
     todos: dict[str, Todo] = {}
     for call in calls:
-        whole = call.input.get("todos") or call.input.get("plan")
-        if isinstance(whole, list):
-            todos = {f"{n}": _todo(entry, call.at) for n, entry in enumerate(mappings(whole))}
+        whole = _whole_list(call)
+        if whole is not None:
+            todos = {f"{n}": todo for n, todo in enumerate(whole)}
         elif call.name == "TaskCreate":
             number = _TASK_ID.search(call.result or "")
             subject = string(call.input.get("subject"))
@@ -59,6 +59,20 @@ def todo_states(calls: Sequence[Call]) -> Iterator[tuple[Todo, ...]]:
         else:
             continue
         yield tuple(todo for todo in todos.values() if todo.text)
+
+
+def completes(calls: Sequence[Call]) -> list[bool]:
+    """For each call whether a task was done with it: a list that says so again of old ones completes nothing."""
+    out: list[bool] = []
+    done: set[str] = set()
+    for call in calls:
+        whole = _whole_list(call)
+        if whole is not None:
+            before, done = done, {todo.text for todo in whole if todo.done}
+            out.append(not done <= before)
+        else:
+            out.append(call.name == "TaskUpdate" and string(call.input.get("status")) in _DONE)
+    return out
 
 
 def last_plan(calls: Sequence[Call]) -> Plan | None:
@@ -79,6 +93,14 @@ def skills(calls: Sequence[Call]) -> dict[str, Call]:
         for call in calls
         if call.name == "Skill" and (name := string(call.input.get("skill")) or string(call.input.get("command")))
     }
+
+
+def _whole_list(call: Call) -> list[Todo] | None:
+    """The list of a call that sets all of it."""
+    whole = call.input.get("todos") or call.input.get("plan")
+    if not isinstance(whole, list):
+        return None
+    return [_todo(entry, call.at) for entry in mappings(whole)]
 
 
 def _todo(entry: dict[str, JSON], at: int) -> Todo:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from core.context.rounds import closed_points
-from core.facts.tasks import todo_states
+from core.facts.milestones import closes
 from core.memory.evidence import Evidence, evidence_of
 from core.memory.notes import Notes
 from core.model import Message, call_id, tool_results, tool_uses
-
-_COMMIT = re.compile(r"\bgit\s(?:[^;&|\n]*\s)?commit\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +85,20 @@ def noted_end(messages: Sequence[Message]) -> int:
 def chunks(sizes_tokens: Sequence[int], messages: Sequence[Message], what: Unseen, most_tokens: int) -> Iterator[int]:
     """The ends of pieces of at most so many tokens, or of one round that is larger."""
     points = [p for p in closed_points(messages) if what.start < p <= what.end]
+    up_to_tokens = [0, *accumulate(sizes_tokens)]
     begin = what.start
     for at, point in enumerate(points):
         following = points[at + 1] if at + 1 < len(points) else None
-        if following is None or sum(sizes_tokens[begin:following]) > most_tokens:
+        if following is None or up_to_tokens[following] - up_to_tokens[begin] > most_tokens:
             yield point
             begin = point
 
 
 def _is_pause(new: Sequence[Message]) -> bool:
-    last = next((m for m in reversed(new) if m.kind == "response"), None)
-    if last is None:
+    last = max((at for at, m in enumerate(new) if m.kind == "response"), default=-1)
+    if last < 0:
         return False
-    if not tool_uses(last):
+    if not tool_uses(new[last]):
         return True
-    calls = evidence_of(new[-2:]).calls
-    done = any(todo.done for todos in todo_states(calls) for todo in todos)
-    return done or any(_COMMIT.search(call.command) for call in calls)
+    calls = evidence_of(new).calls
+    return any(closed and call.at == last for call, closed in zip(calls, closes(calls), strict=True))

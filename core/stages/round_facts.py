@@ -9,6 +9,8 @@ from itertools import groupby
 
 import msgspec
 
+from core.facts.git import is_commit
+from core.facts.milestones import closes
 from core.facts.names import names_in
 from core.facts.outcomes import exit_code, normal
 from core.facts.scan import Call, Talk, scan
@@ -20,7 +22,6 @@ _LISTINGS = ("Grep", "Glob", "LS")
 _TASK_LIST = "TodoWrite"
 _LOADS = ("Skill", "EnterPlanMode", "ExitPlanMode", "exit_plan_mode")
 """What these brought into the context governs what the model does."""
-_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,80}\bcommit\b")
 _TAKEN_BACK = re.compile(r"\bgit (?:checkout|restore|stash)\b([^|;&\n]{0,400})")
 _STASH_READS = re.compile(r"^\s*(?:pop|apply|list|show|drop|clear)\b")
 _REJECTED = re.compile(
@@ -193,7 +194,7 @@ def _give_up(
             if old := string(call.input.get("old_string")):
                 olds.setdefault((call.path, old), []).append(deed.round)
         elif call.command and deed.worked:
-            if _COMMIT.search(call.command):
+            if is_commit(call):
                 edits.clear()
             if undone := _TAKEN_BACK.search(call.command):
                 edits = [*_still_there(rounds, edits, undone)]
@@ -248,24 +249,8 @@ def _signs(deed: _Deed) -> Iterator[tuple[str, str | bytes]]:
 
 def _close(rounds: Sequence[RoundFacts], deeds: Sequence[_Deed]) -> None:
     """Marks the rounds that completed a task or made a commit."""
-    completed: frozenset[str] = frozenset()
-    for deed in deeds:
-        call = deed.call
-        if call.name == _TASK_LIST:
-            now = _completed(call.input.get("todos"))
-            rounds[deed.round].closes |= not now <= completed
-            completed = now
-        elif call.name == "TaskUpdate":
-            rounds[deed.round].closes |= call.input.get("status") == "completed"
-        elif call.command and deed.worked:
-            rounds[deed.round].closes |= bool(_COMMIT.search(call.command))
-
-
-def _completed(todos: JSON) -> frozenset[str]:
-    if not isinstance(todos, list):
-        return frozenset()
-    done = (t for t in todos if isinstance(t, dict) and t.get("status") == "completed")
-    return frozenset(str(t.get("content")) for t in done)
+    for deed, closed in zip(deeds, closes([d.call for d in deeds]), strict=True):
+        rounds[deed.round].closes |= closed
 
 
 def _bar(

@@ -54,6 +54,8 @@ def test_whatever_the_session_no_call_is_open_where_notes_end(made: Transcript) 
 
 
 TODOS: JSON = [{"content": "Parse", "status": "completed"}]
+GOES_ON: JSON = [{"content": "Parse", "status": "completed"}, {"content": "Ship", "status": "in_progress"}]
+LISTED = Transcript().prompt("Go").use("TodoWrite", "ok", todos=TODOS)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +67,8 @@ TODOS: JSON = [{"content": "Parse", "status": "completed"}]
         (Transcript().prompt("Go").use("Bash", "ok", command="cd x && git -C . commit -m 'y'"), True),
         (Transcript().prompt("Go").use("TodoWrite", "ok", todos=TODOS), True),
         (Transcript().prompt("Go").use("TodoWrite", "ok", todos=[{"content": "Parse", "status": "pending"}]), False),
+        (LISTED.use("TodoWrite", "ok", todos=GOES_ON), False),
+        (Transcript().prompt("Go").use("TaskUpdate", "ok", taskId="1", status="completed"), True),
     ],
 )
 def test_a_pause_is_where_nothing_is_half_done(made: Transcript, pause: bool) -> None:
