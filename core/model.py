@@ -20,6 +20,9 @@ Kind: TypeAlias = Literal["prompt", "response", "results", "summary", "meta", "c
 """prompt: typed by a person.  response: by the model.  results: of tools.  summary: of a compaction.
 meta: injected by the client.  command: a local command and its output.  attachment: a state change."""
 
+REMINDER = "<system-reminder>\n{}\n</system-reminder>"
+"""How the client wraps what it, and not a person, tells the model."""
+
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
     """What the API reported for one response, in tokens; `input_tokens` is the uncached part."""

@@ -15,10 +15,7 @@ from typing import ClassVar, Protocol, Self, TypeVar
 
 import msgspec
 
-from core.model import Block, Kind, Message, Role, text_block
-
-REMINDER = "<system-reminder>\n{}\n</system-reminder>"
-"""The client wraps the texts of attachments so."""
+from core.model import REMINDER, Block, Kind, Message, Role, text_block
 
 A = TypeVar("A", bound="Attachment")
 

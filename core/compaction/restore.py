@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import defaults
-from core.model import Message, call_id, mapping, string, tool_results, tool_uses
+from core.model import REMINDER, Message, call_id, mapping, string, tool_results, tool_uses
 from core.redact.paths import may_hold_secrets
 from core.redact.text import redact
 from core.times import time_from
@@ -178,7 +178,7 @@ def _named(path: str, reason: str) -> Restored:
 
 def framed(text: str) -> str:
     """How a text that is put back stands in front of the model."""
-    return f"<system-reminder>\nRestored after the compaction. {text}\n</system-reminder>"
+    return REMINDER.format(f"Restored after the compaction. {text}")
 
 
 def _seconds(timestamp: str) -> float:

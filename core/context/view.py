@@ -7,7 +7,19 @@ from dataclasses import replace
 from itertools import pairwise
 
 from core.context.dialect import NEWEST, Dialect
-from core.model import JSON, Block, Kind, Message, Role, call_id, is_thinking, mappings, text_block, tool_results
+from core.model import (
+    JSON,
+    REMINDER,
+    Block,
+    Kind,
+    Message,
+    Role,
+    call_id,
+    is_thinking,
+    mappings,
+    text_block,
+    tool_results,
+)
 from core.transcript.chain import Chain
 from core.transcript.entries import CHAIN_TYPES, Entry
 from core.transcript.reader import Log
@@ -19,7 +31,6 @@ _COMMAND_MARKS = (
     "<local-command-caveat>", "<bash-input>", "<bash-stdout>",
 )  # fmt: skip
 _META_MARKS = ("<system-reminder>", "<task-notification>", "[Request interrupted by user")
-_REMINDER = "<system-reminder>\n{}\n</system-reminder>"
 
 
 def messages_of(log: Log, chain: Chain, dialect: Dialect = NEWEST) -> tuple[Message, ...]:
@@ -104,7 +115,7 @@ def _is_notification(row: dict[str, JSON]) -> bool:
 
 def _reminder(block: Block) -> Block:
     text = block.get("text")
-    return {**block, "text": _REMINDER.format(text)} if isinstance(text, str) else block
+    return {**block, "text": REMINDER.format(text)} if isinstance(text, str) else block
 
 
 def _loaded_tools(row: dict[str, JSON]) -> set[str]:
@@ -167,7 +178,7 @@ def _attachment(entry: Entry, row: dict[str, JSON], dialect: Dialect) -> Message
 def _bare(block: Block) -> Block:
     """A queued prompt goes out beside the tool results, without the wrapper that it is recorded in."""
     text = block.get("text")
-    before, _, after = _REMINDER.partition("{}")
+    before, _, after = REMINDER.partition("{}")
     return {**block, "text": text.removeprefix(before).removesuffix(after)} if isinstance(text, str) else block
 
 

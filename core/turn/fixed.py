@@ -14,10 +14,10 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
-from core.attachments.base import REMINDER, Files
+from core.attachments.base import Files
 from core.attachments.memory_files import MemoryFile, of_folder, rules_of, with_imports
 from core.environment import small
-from core.model import Message, text_block
+from core.model import REMINDER, Message, text_block
 from core.redact.text import redact
 
 STATUS_CHARS = 2_000

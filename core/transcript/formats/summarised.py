@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from core.model import Message, string
+from core.model import REMINDER, Message, string
 from core.transcript.formats.outgoing import write_messages
 
 _HEAD = re.compile(r"\[Foldmark summarised what was before the last (\d+) tokens \(([0-9a-f]{16})\)\.\]\n\n")
-_NOTE = "<system-reminder>\n"
+_NOTE = REMINDER.partition("{}")[0]
 
 
 def with_head(text: str, keep_tokens: int, kept: Sequence[Message]) -> str:
