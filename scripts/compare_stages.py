@@ -34,7 +34,7 @@ from core.stages.base import Plan, applied
 from core.stages.collapse import Collapse
 from core.stages.media import Media, MediaSettings
 from core.stages.microcompact import Microcompact
-from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.projects import session_file
@@ -62,7 +62,7 @@ def snipped(run: StageRun) -> Plan:
 
 STAGES: Mapping[str, Callable[[StageRun], Plan]] = {
     "budget": lambda run: ToolBudget(ToolBudgetSettings(2_000, 10_000, 200)).plan(run.scene),
-    "read-dedup": lambda run: ReadDedup(ReadDedupSettings(min_chars=200)).plan(run.scene),
+    "read-dedup": lambda run: ReadDedup(min_chars=200).plan(run.scene),
     "media": lambda run: Media(MediaSettings("all")).plan(run.scene),
     "snip": snipped,
     "micro": lambda run: Microcompact().plan(run.scene),

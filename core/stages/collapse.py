@@ -8,7 +8,7 @@ behind it written to the cache anew, so that many changes at once cost what one 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 from core.context.decisions import Collapsed, Committed, Decision, Withdrawn
@@ -34,6 +34,8 @@ NOTE_SHARE, MIN_NOTE_TOKENS, MAX_NOTE_TOKENS = 0.08, 150, 900
 """The room of a note: this share of its span, within these bounds."""
 MAX_NOTE_SHARE = 0.40
 """A note that takes more of what its span takes is not worth it."""
+COMMIT_SHARE, GOAL_SHARE = 0.80, 0.60
+"""Of the threshold of automatic compaction: from the one on staged spans are committed, down to the other."""
 BATCH_RESPONSES = 8
 """There is at most one batch in so many responses."""
 MAX_NOTES, MAX_NOTES_TOKENS, MERGED_TOKENS = 8, 6_000, 1_200
@@ -42,25 +44,13 @@ _DRAINED_TO = (20_000, 10_000)
 """What stays when the API has refused a request, step by step; last of all, the last turn alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class CollapseSettings:
-    """What a person may choose about it."""
-
-    commit_share: float = 0.80
-    """Of the threshold of automatic compaction: from here on staged spans are committed."""
-    goal_share: float = 0.60
-    """Of the same: down to here."""
-    pinned: frozenset[str] = frozenset()
-    """Uuids of messages that are never folded."""
-
-
 class Collapse:
-    """The stage."""
+    """The stage; `pinned` are the uuids of messages that are never folded."""
 
     name = "collapse"
 
-    def __init__(self, settings: CollapseSettings | None = None) -> None:
-        self.settings = settings or CollapseSettings()
+    def __init__(self, pinned: frozenset[str] = frozenset()) -> None:
+        self.pinned = pinned
 
     def plan(self, scene: Scene) -> Plan:
         """Withdraws what does not hold any more, stages what has become old, commits what is due.
@@ -141,7 +131,7 @@ class Collapse:
             end = max((i for i, m in enumerate(messages) if m.kind == "prompt"), default=0)
         else:
             end = tail_start(messages, sizes, retained_tokens)
-        kept = self.settings.pinned | _known(scene)
+        kept = self.pinned | _known(scene)
         found = segments(scene, messages, sizes, end, kept)
         spans = (_span(scene, messages, one) for one in found if one.closed or not closed_only)
         return (span for span in spans if span.note_tokens <= MAX_NOTE_SHARE * span.tokens)
@@ -156,9 +146,9 @@ class Collapse:
         auto = auto_threshold_tokens(scene)
         if scene.forced or is_cold(scene):
             return spans, _worth(scene, total, spans)
-        if total < self.settings.commit_share * auto:
+        if total < COMMIT_SHARE * auto:
             return (), None
-        return _best(scene, total, spans, self.settings.goal_share * auto)
+        return _best(scene, total, spans, GOAL_SHARE * auto)
 
 
 def _best(

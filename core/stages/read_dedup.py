@@ -17,19 +17,12 @@ from core.transcript.blob import json_bytes
 MIN_CHARS = 1_000
 """Less is not worth a change; the stub has some 130 characters."""
 
+_READ = "Read"
 _LOOKING = frozenset({"Grep", "Glob", "LS", "NotebookRead", "WebFetch", "WebSearch", "TodoWrite"})
 """Tools that change no file."""
 _NOT_TEXT = (".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp")
 _WORD = re.compile(r"\w+")
 _STUB = "[{path}: nothing has changed since it was read before; the content is in the result of {id} above.]"
-
-
-@dataclass(frozen=True, slots=True)
-class ReadDedupSettings:
-    """What counts as reading the same."""
-
-    tools: tuple[str, ...] = ("Read",)
-    min_chars: int = MIN_CHARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +62,12 @@ def _file_name(result: ToolResult) -> str:
 
 
 class ReadDedup:
-    """The stage."""
+    """The stage; what has fewer than `min_chars` stays."""
 
     name = "read-dedup"
 
-    def __init__(self, settings: ReadDedupSettings | None = None) -> None:
-        self.settings = settings or ReadDedupSettings()
+    def __init__(self, min_chars: int = MIN_CHARS) -> None:
+        self.min_chars = min_chars
 
     def plan(self, scene: Scene) -> Plan:
         """Put a pointer in the place of every result that an earlier one, still there and whole, shows as well."""
@@ -105,13 +98,13 @@ class ReadDedup:
                     known.add(key, result)
 
     def _is_text_read(self, result: ToolResult) -> bool:
-        reads = result.name in self.settings.tools and bool(result.path) and not result.is_error
+        reads = result.name == _READ and bool(result.path) and not result.is_error
         is_text = not (result.has_media or result.path.lower().endswith(_NOT_TEXT))
-        return reads and is_text and result.chars >= self.settings.min_chars
+        return reads and is_text and result.chars >= self.min_chars
 
     def _forget(self, known: _Known, call: Block) -> None:
         """Drops what a call may have changed: every file that it names, unless it only looks."""
-        if call.get("name") not in _LOOKING and call.get("name") not in self.settings.tools:
+        if call.get("name") not in (_READ, *_LOOKING):
             known.forget("\n".join(strings_in(call.get("input"))))
 
 

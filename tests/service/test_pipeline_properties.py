@@ -27,7 +27,7 @@ from core.stages import collapse, snip
 from core.stages.base import Plan, Stage, applied
 from core.stages.collapse import Collapse
 from core.stages.microcompact import TOOLS, Microcompact, MicrocompactSettings
-from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip, SnipSettings
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.testing import Transcript
@@ -38,7 +38,7 @@ from tests.disk import messages, on_disk, tree
 
 STAGES: tuple[Stage, ...] = (
     ToolBudget(ToolBudgetSettings(result_chars=9_000, results_chars=12_000, preview_bytes=60, exempt=("Read",))),
-    ReadDedup(ReadDedupSettings(min_chars=200)),
+    ReadDedup(min_chars=200),
     Snip(SnipSettings(automatic=True)),
     Microcompact(MicrocompactSettings((*TOOLS, "mcp__*"), life="5m")),
     Collapse(),

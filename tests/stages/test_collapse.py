@@ -24,7 +24,6 @@ from core.stages.collapse import (
     MIN_NOTE_TOKENS,
     RETAINED_TOKENS,
     Collapse,
-    CollapseSettings,
 )
 from core.stages.segments import LEAST_TOKENS, MOST_TOKENS, segments
 from core.stages.snip import Snip
@@ -264,7 +263,7 @@ def test_a_span_that_was_snipped_meanwhile_is_withdrawn_and_its_marker_is_in_no_
 
 
 def test_pinned_messages_are_in_no_note() -> None:
-    plan = Collapse(CollapseSettings(pinned=frozenset({"u6"}))).plan(scene(turns(12)))
+    plan = Collapse(pinned=frozenset({"u6"})).plan(scene(turns(12)))
 
     assert of(plan, Collapsed)
     assert all("u6" not in s.uuids for s in of(plan, Collapsed))

@@ -8,7 +8,7 @@ import pytest
 from core.context.decisions import CacheEdited, Decision, Replaced, Snipped, fold
 from core.model import JSON
 from core.stages.base import Plan, Scene
-from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.read_dedup import ReadDedup
 from tests.stages.build import History, image, resumed, run, sent, shown, text
 
 PATH = "/srv/app/parser.py"
@@ -128,12 +128,12 @@ def test_lists_of_text_are_compared_too() -> None:
     assert isinstance(shown(scene, "r2")["content"], list)
 
 
-def test_settings_name_the_tools_and_the_least_size() -> None:
+def test_what_is_small_stays() -> None:
     history = History().prompt("Go.")
     for n in range(2):
-        history.use(f"v{n}", "View", "x" * 200, path="/a.py")
-    settings = ReadDedupSettings(tools=("View",), min_chars=200)
-    assert stubs(ReadDedup(settings).plan(history.scene())) == {"v1": "v0"}
+        history.use(f"r{n}", "Read", "x" * 200, file_path="/a.py")
+    assert stubs(ReadDedup(min_chars=201).plan(history.scene())) == {}
+    assert stubs(ReadDedup(min_chars=200).plan(history.scene())) == {"r1": "r0"}
 
 
 # The earlier result has to be there

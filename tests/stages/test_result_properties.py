@@ -16,7 +16,7 @@ from core.model import JSON, Block, is_media, tool_results
 from core.stages.base import Plan, Scene, Stage, applied
 from core.stages.edits import store_bodies
 from core.stages.media import Media, MediaSettings
-from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.read_dedup import ReadDedup
 from core.stages.stand_in import shown_by
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.transcript.blob import media_blob
@@ -25,7 +25,7 @@ from tests.disk import stored
 from tests.stages.build import STORE, History, image, pairs_are_whole, resumed, sent, text
 
 BUDGET = ToolBudget(ToolBudgetSettings(result_chars=600, results_chars=1_200, preview_bytes=60))
-DEDUP = ReadDedup(ReadDedupSettings(min_chars=200))
+DEDUP = ReadDedup(min_chars=200)
 
 _FILE = "".join(f"{n}\tline {n}\n" for n in range(60))
 _CONTENTS: tuple[JSON, ...] = (

@@ -13,7 +13,7 @@ from core.model import JSON
 from core.stages.base import Plan, Scene, Stage
 from core.stages.collapse import Collapse
 from core.stages.microcompact import Microcompact, MicrocompactSettings
-from core.stages.read_dedup import ReadDedup, ReadDedupSettings
+from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip, SnipSettings
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.turn.pipeline import ORDER, run
@@ -23,7 +23,7 @@ STAGES: tuple[Stage, ...] = (
     Collapse(),
     Microcompact(MicrocompactSettings(life="5m")),
     Snip(SnipSettings(automatic=True)),
-    ReadDedup(ReadDedupSettings(min_chars=200)),
+    ReadDedup(min_chars=200),
     ToolBudget(ToolBudgetSettings(result_chars=9_000, results_chars=12_000, preview_bytes=60)),
 )
 
