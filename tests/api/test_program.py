@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -162,8 +161,6 @@ def test_the_environment_is_small() -> None:
     assert (env["PATH"], env["HOME"], env["ANTHROPIC_BASE_URL"]) == ("/bin", "/h", "u")
 
 
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
-CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", "/root/.cache/foldmark-client"))
 PROGRAMS = {
     "new": "new/node_modules/@anthropic-ai/claude-code-linux-x64/claude",
     "old": "old/node_modules/.bin/claude",
@@ -198,10 +195,9 @@ print(json.dumps({"text": reply.text, "output": reply.usage.output_tokens,
 
 @pytest.mark.client
 @pytest.mark.parametrize("version", PROGRAMS)
-def test_the_real_program_answers(version: str) -> None:
+def test_the_real_program_answers(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_client(version, monkeypatch)
     path = CLIENTS / PROGRAMS[version]
-    if not path.exists() or not (SHARED / "client" / "ns.sh").exists() or os.geteuid() != 0:
-        pytest.skip(f"needs the client {version}, the scripts that run it offline, and root for a network of its own")
     root = str(Path(__file__).parents[2])
     command: list[str | Path] = [SHARED / "client" / "ns.sh", sys.executable, "-c", ASK, root, SHARED / "client", path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -117,10 +116,9 @@ def test_messages_without_secrets_are_the_same_objects() -> None:
 
 @pytest.mark.real
 def test_hardly_anything_is_taken_for_a_secret_in_real_transcripts() -> None:
-    folder = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[3] / "shared")) / "real"
-    files = sorted(folder.glob("*.jsonl"))
+    files = sorted((SHARED / "real").glob("*.jsonl"))
     if not files:
-        pytest.skip(f"no transcripts in {folder}")
+        pytest.skip(f"no transcripts in {SHARED}")
     found = set()
     for line in (line for path in files for line in path.read_bytes().splitlines()):
         try:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from scripts import check_hooks
 from scripts.check_hooks import CHECKS, LINES, Referee, check_broken_store, check_shell, inputs, times
-
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
-CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
 
 
 @pytest.fixture
@@ -50,10 +46,6 @@ def test_every_hook_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("name", CHECKS)
 @pytest.mark.parametrize("client", ["new"])
 def test_the_real_client(client: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (CLIENTS / client).is_dir() or not (SHARED / "client" / "ns.sh").is_file():
-        pytest.skip("no client is installed (FOLDMARK_CLIENT_HOME, FOLDMARK_SHARED)")
-    if os.geteuid() != 0:
-        pytest.skip("the client is run in namespaces of its own, which needs root")
-    monkeypatch.setenv("FOLDMARK_CLIENT_HOME", str(CLIENTS))
+    needs_client(client, monkeypatch)
 
     assert [*CHECKS[name](Referee(SHARED, client, tmp_path))] == []

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from scripts.check_host import CALLS, SESSION, SUMMARY, check, check_compacted
-
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
-CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
 
 
 def client_that(shared: Path, answer: str, requests: str = "") -> Path:
@@ -67,10 +63,6 @@ def test_a_session_that_is_compacted_again_is_found_out(tmp_path: Path) -> None:
 @pytest.mark.client
 @pytest.mark.parametrize("client", ["new", "old"])
 def test_the_real_client(client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not (CLIENTS / client).is_dir() or not (SHARED / "client" / "ns.sh").is_file():
-        pytest.skip("no client is installed (FOLDMARK_CLIENT_HOME, FOLDMARK_SHARED)")
-    if os.geteuid() != 0:
-        pytest.skip("the client is run in namespaces of its own, which needs root")
-    monkeypatch.setenv("FOLDMARK_CLIENT_HOME", str(CLIENTS))
+    needs_client(client, monkeypatch)
 
     assert [*check(SHARED, client, tmp_path)] == []

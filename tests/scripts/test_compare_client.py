@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +10,6 @@ import pytest
 
 from scripts.compare_client import Comparison, differing, main, reason, transcripts
 from tests.strategies import Transcript
-
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
-CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
 
 FLAT = """
 def flat(messages):
@@ -127,11 +123,8 @@ def test_known_differences_have_a_name(
 
 
 @pytest.mark.client
-@pytest.mark.skipif(os.geteuid() != 0, reason="the client's own network takes root")
-@pytest.mark.skipif(not (SHARED / "client").is_dir(), reason="no folder with the runner of the client")
-@pytest.mark.skipif(not (CLIENTS / "new").is_dir(), reason="no client is installed")
 def test_the_view_is_what_the_client_sends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOLDMARK_CLIENT_HOME", str(CLIENTS))
+    needs_client("new", monkeypatch)
     parts = ["plain-chat/", "corpus/thinking/", "V7-old-history"]
 
     assert len(transcripts(SHARED, parts)) >= 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,9 +16,6 @@ from scripts import compare_stages
 from scripts.compare_stages import STAGES, main, staged
 from tests.scripts.client import answers, shared_folder
 from tests.stages.build import image
-
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
-CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
 
 
 @pytest.fixture
@@ -90,11 +86,8 @@ def test_the_results_are_put_before_the_client(shared: Path, capsys: pytest.Capt
 
 
 @pytest.mark.client
-@pytest.mark.skipif(os.geteuid() != 0, reason="the client's own network takes root")
-@pytest.mark.skipif(not (SHARED / "client").is_dir(), reason="no folder with the runner of the client")
-@pytest.mark.skipif(not (CLIENTS / "new").is_dir(), reason="no client is installed")
 def test_the_client_sends_what_a_stage_foresaw(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FOLDMARK_CLIENT_HOME", str(CLIENTS))
+    needs_client("new", monkeypatch)
     chosen = ["--only", "claude-2.1.29-image", "--stages", "snip", "micro", "collapse"]
 
     assert main(["--shared", str(SHARED), "--clients", "new", *chosen]) == 0

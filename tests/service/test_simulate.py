@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,6 @@ from core.testing import Transcript
 from core.transcript.projects import session_file
 
 DATA = Path(__file__).parents[1] / "data"
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[3] / "shared"))
-REAL = sorted((SHARED / "real").glob("claude-*.jsonl"))
 
 
 def simulated(path: Path, window_tokens: int | None = None, **options: Any) -> Simulation:

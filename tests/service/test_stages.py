@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -346,9 +345,6 @@ def test_where_nothing_is_proposed_the_reason_is_given(path: Path) -> None:
 
 
 # Real sessions
-
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[3] / "shared"))
-REAL = sorted((SHARED / "real").glob("claude-*.jsonl"))
 
 
 @pytest.mark.real

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,9 @@ from bench.load import messages_in
 from core.model import Block, Message, tool_uses
 from core.summarizers.base import SummaryRequest
 from core.summarizers.extractive import Extractive
+from tests.shared import REAL
 from tests.summarizers.build import answer, call, done, result, said, section, summary_of
 
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[3] / "shared"))
 TITLES = [
     "Request and intent", "User constraints and stated facts", "Concepts", "Files and code", "Commands",
     "Errors and fixes", "How problems were solved", "All user messages", "Open tasks", "Current work", "Next step",
@@ -283,7 +282,7 @@ def test_every_request_is_whole_as_long_as_there_is_room(texts: list[str]) -> No
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("path", sorted((SHARED / "real").glob("claude*.jsonl")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", REAL, ids=lambda p: p.stem)
 def test_every_file_that_a_real_session_changed_is_named(path: Path) -> None:
     messages = messages_in(path)
     edits = [b["input"] for m in messages for b in tool_uses(m) if b.get("name") == "Edit"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from pathlib import Path
 from statistics import mean
 
@@ -267,16 +265,9 @@ def test_a_session_without_usage_keeps_the_priors() -> None:
 
 @pytest.mark.real
 def test_real_sessions_are_measured_to_within_the_targets() -> None:
-    shared = Path(os.environ.get("FOLDMARK_SHARED", ROOT.parent / "shared"))
-    paths = sorted((shared / "real").glob("claude-*.jsonl"))
-    if not paths:
+    if not REAL:
         pytest.skip("no real transcripts at hand: set FOLDMARK_SHARED to the folder that holds real/")
-    spec = importlib.util.spec_from_file_location("bench_estimate", ROOT / "bench" / "estimate.py")
-    assert spec
-    assert spec.loader
-    bench = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(bench)
-    sessions = [bench.Session(path) for path in paths]
+    sessions = [Session(path) for path in REAL]
 
     assert mean(abs(error) for session in sessions for error in session.anchored) < 0.01
     assert mean(abs(e) for session in sessions for e in session.cold(DEFAULT_OVERHEAD_TOKENS, cuts=True)) < 0.15

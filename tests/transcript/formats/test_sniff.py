@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +8,9 @@ import pytest
 
 from core.errors import InputError, UnknownFormat, WrongFormat
 from core.transcript.formats import find_format, read
+from tests.shared import SHARED
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[4] / "shared"))
 ROW = {"parentUuid": None, "isSidechain": False, "type": "user", "message": {"role": "user", "content": "hi"}}
 SAMPLES = [p for p in sorted(DATA.glob("*/*.json*")) if p.name != "expected.json"]
 
