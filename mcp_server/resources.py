@@ -94,10 +94,10 @@ async def one_output(session: str, output: str, ctx: Ctx, offset: str = "0") -> 
 
 async def handover(session: str, ctx: Ctx) -> tuple[SessionRef, str]:
     """Another session than the one that calls: which one that is, and the session in short."""
-    from core.service.brief import brief
+    from core.service.brief import in_short
 
     file = await other_file_of(session, ctx)
-    return await _of(str(file.path), ctx, lambda found: (found.ref, brief(found)))
+    return await _of(str(file.path), ctx, lambda found: (found.ref, in_short(found)))
 
 
 def register(server: MCPServer[Config], config: Config) -> None:

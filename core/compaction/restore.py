@@ -43,8 +43,6 @@ class RestoreLimits:
     files: int = defaults.RESTORE_FILES
     file_tokens: int = defaults.RESTORE_FILE_TOKENS
     total_tokens: int = defaults.RESTORE_TOTAL_TOKENS
-    skill_tokens: int = 5_000
-    skills_tokens: int = 25_000
     plans: Path | None = None
     """The client's folder of plans: the only files outside the session's own folder that are read."""
     home: Path | None = None

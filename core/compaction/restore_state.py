@@ -14,12 +14,15 @@ from pathlib import Path
 from core.attachments.plan_mode import PlanMode
 from core.compaction.restore import CHARS_PER_TOKEN, Restored, RestoreLimits, framed
 from core.compaction.state import PLAN_MODE, PlanState, State
+from core.facts.text import one_line
 from core.model import Message, block_text
 from core.redact.text import redact
 from core.transcript.ordinary import open_ordinary
 
 _SKILL = re.compile(r"\s*Base directory for this skill: ([^\n]+)\n")
 """How a client begins the text of a skill that was invoked."""
+_SKILL_TOKENS, _SKILLS_TOKENS = 5_000, 25_000
+"""The room of one skill, and of all."""
 _RUNNING_MOST = 20
 """Of what runs in the background; the rest is counted."""
 _PLAN_BYTES = 1 << 20
@@ -33,7 +36,7 @@ def restored_state(
     there = {uuid for message in stays for uuid in message.uuids}
     yield from _running(state)
     yield from _plan(state, there, limits)
-    yield from _skills(messages, there, limits)
+    yield from _skills(messages, there)
     yield from _queued(state)
 
 
@@ -89,9 +92,9 @@ def _on_disk(path: str, folder: Path | None) -> str:
         return ""
 
 
-def _skills(messages: Sequence[Message], there: set[str], limits: RestoreLimits) -> Iterator[Restored]:
+def _skills(messages: Sequence[Message], there: set[str]) -> Iterator[Restored]:
     """The skills that were invoked, the newest first, each once."""
-    left_chars = limits.skills_tokens * CHARS_PER_TOKEN
+    left_chars = _SKILLS_TOKENS * CHARS_PER_TOKEN
     done: set[str] = set()
     for message in reversed(messages):
         text = "\n".join(map(block_text, message.content)) if message.kind == "meta" else ""
@@ -101,7 +104,7 @@ def _skills(messages: Sequence[Message], there: set[str], limits: RestoreLimits)
         done.add(found[1])
         if not there.isdisjoint(message.uuids):
             continue
-        room = min(limits.skill_tokens * CHARS_PER_TOKEN, left_chars)
+        room = min(_SKILL_TOKENS * CHARS_PER_TOKEN, left_chars)
         shown = framed(_cut(redact(text.strip()), room))
         left_chars -= len(shown)
         if left_chars < 0:
@@ -117,7 +120,7 @@ def _queued(state: State) -> Iterator[Restored]:
 
 
 def _line(text: str) -> str:
-    return " ".join(redact(text).split())[:200]
+    return one_line(redact(text))[:200]
 
 
 def _cut(text: str, room_chars: int) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from core.redact.values import redact_messages
 from core.service.session import Session
 from core.summarizers import make
-from core.summarizers.base import DEFAULT_BUDGET_CHARS, SummaryRequest
+from core.summarizers.base import SummaryRequest
 
 
-def brief(session: Session, budget_chars: int = DEFAULT_BUDGET_CHARS) -> str:
+def in_short(session: Session) -> str:
     """What an offline summary says of the whole active view, without its secrets."""
     messages = redact_messages(session.messages)
-    request = SummaryRequest(messages, budget_chars, cwd=session.cwd, transcript=str(session.path))
+    request = SummaryRequest(messages, cwd=session.cwd, transcript=str(session.path))
     return make("extractive").summarize(request).text

@@ -227,10 +227,19 @@ def test_a_skill_comes_back_once_the_newest_first_within_its_room() -> None:
     assert "Second." in found[0].text
     assert "[cut: it has" in found[1].text
     assert len(found[1].text) < 5_000 * 3 + 200
-    small = put_back(made, limits=RestoreLimits(skills_tokens=1_000))
-    assert [r.path for r in small] == ["skill review"]
     kept = [m for m in read(made)[1] if "Second." in str(m.content)]
     assert [r.path for r in put_back(made, kept)] == ["skill long", "skill old"]
+
+
+def test_of_many_skills_the_newest_come_back() -> None:
+    made = Transcript().prompt("Go")
+    for name in "abcdefg":
+        made.use("Skill", f"Launching skill: {name}", skill=name).note(SKILL.format(name, name, "line\n" * 9_000))
+
+    found = put_back(made)
+
+    assert [r.path for r in found] == [f"skill {name}" for name in "gfed"]
+    assert sum(len(r.text) for r in found) <= 25_000 * 3
 
 
 def test_what_the_user_typed_meanwhile_comes_back_word_for_word() -> None:
