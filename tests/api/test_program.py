@@ -14,6 +14,7 @@ from core.api.patience import Patience
 from core.api.program import ClaudeProgram, Program, small_environment
 from core.errors import ApiError
 from core.model import JSON
+from tests.shared import CLIENTS, SHARED, needs_client
 
 BODY: dict[str, JSON] = {
     "model": "haiku",

@@ -13,6 +13,7 @@ from core.errors import Damaged
 from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.decode import decode_json
+from tests.shared import SHARED
 
 CASE = Path(__file__).parents[1] / "data" / "cases" / "secret-1.jsonl"
 SECRETS = ("ghp_EX", "sk-ant-EX", "p4ssw0rd", "AKIAEX", "hunter2", "MIIEX", "PRIVATE KEY")

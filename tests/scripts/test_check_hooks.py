@@ -9,6 +9,7 @@ import pytest
 
 from scripts import check_hooks
 from scripts.check_hooks import CHECKS, LINES, Referee, check_broken_store, check_shell, inputs, times
+from tests.shared import SHARED, needs_client
 
 
 @pytest.fixture

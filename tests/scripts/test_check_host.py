@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from scripts.check_host import CALLS, SESSION, SUMMARY, check, check_compacted
+from tests.shared import SHARED, needs_client
 
 
 def client_that(shared: Path, answer: str, requests: str = "") -> Path:

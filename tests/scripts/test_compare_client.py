@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from scripts.compare_client import Comparison, differing, main, reason, transcripts
+from tests.shared import SHARED, needs_client
 from tests.strategies import Transcript
 
 FLAT = """

@@ -15,6 +15,7 @@ from core.testing import Transcript
 from scripts import compare_stages
 from scripts.compare_stages import STAGES, main, staged
 from tests.scripts.client import answers, shared_folder
+from tests.shared import SHARED, needs_client
 from tests.stages.build import image
 
 

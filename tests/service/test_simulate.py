@@ -13,6 +13,7 @@ from core.service.session import opened
 from core.service.simulate import Simulation, SimulationOptions, simulate
 from core.testing import Transcript
 from core.transcript.projects import session_file
+from tests.shared import REAL
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -31,6 +31,7 @@ from core.transcript.projects import session_file
 from core.transcript.records import decisions_of, find_records
 from core.transcript.store import Store
 from tests.disk import messages, rows, tree
+from tests.shared import REAL
 
 DATA = Path(__file__).parents[1] / "data"
 FROM, TO = "00000000-0000-4000-8000-00000000000b", "00000000-0000-4000-8000-000000000016"

@@ -15,6 +15,7 @@ from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, LedgerItem, item
 from core.context.tokens.models import SYNTHETIC, lookup
 from core.model import Message, Usage
 from core.transcript.outline import CODE, BlockOutline
+from tests.shared import REAL
 
 MODEL = lookup("claude-opus-4-5")
 ROOT = Path(__file__).resolve().parents[3]
