@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import mean
 
 import msgspec
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.estimate import Session
 from core.context.tokens.estimate import PRIOR, Estimator
 from core.context.tokens.ledger import DEFAULT_OVERHEAD_TOKENS, LedgerItem, items_of, measure, measure_like
 from core.context.tokens.models import SYNTHETIC, lookup
@@ -18,7 +18,6 @@ from core.transcript.outline import CODE, BlockOutline
 from tests.shared import REAL
 
 MODEL = lookup("claude-opus-4-5")
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def said(chars: int) -> LedgerItem:
