@@ -1,4 +1,4 @@
-"""What is not in this repository: real sessions, and the real client with what runs it offline.  Tests that need it skip."""
+"""What is not in this repository: real sessions, and the real client with what runs it.  Tests that need it skip."""
 
 from __future__ import annotations
 
