@@ -1,14 +1,13 @@
 """The API's own compaction writes the summary: one request, one signed block.
 
-A transcript takes the text of the block: no client sends the block with the header that it needs.  A document of the
-Messages API can hold the block itself, which is why it comes along.  The conversation still has to fit into the
-window, as images in words and results as they are; it is not quoted, and there is no smaller form to fall back on.
+What is kept is the text of the block: no client sends the block itself with the header that it needs.  The
+conversation still has to fit into the window, as images in words and results as they are; it is not quoted, and there
+is no smaller form to fall back on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from core.api.endpoint import Endpoint
 from core.api.metered import billed_usage
@@ -39,7 +38,7 @@ class ApiCompaction:
         self._model = (models or load()).lookup(model)
 
     def summarize(self, request: SummaryRequest) -> Summary:
-        """The summary, with the block that it is from.
+        """The summary.
 
         Raises `SummaryRejected` where the API wrote none, `ApiError` where it did not answer.
         """
@@ -51,7 +50,7 @@ class ApiCompaction:
             read(reply)  # says what is there instead
             raise SummaryRejected("the API wrote no compaction block", "choose another {summarizer}")
         writer = f"the API ({reply.model or self._id})"
-        return replace(composed(safe, Written(text.strip()), self.name, writer, billed_usage(reply)), block=block)
+        return composed(safe, Written(text.strip()), self.name, writer, billed_usage(reply))
 
     def _body(self, request: SummaryRequest) -> dict[str, JSON]:
         wanted: dict[str, JSON] = {"type": "summarize"}

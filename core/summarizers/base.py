@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from core.defaults import SUMMARY_TOKENS
-from core.model import JSON, Block, Message, Usage
+from core.model import JSON, Message, Usage
 
 CHARS_PER_TOKEN = 3
 """Of a summary: prose with many names."""
@@ -65,8 +65,6 @@ class Summary:
     """What the model was paid for, all calls together."""
     remarks: tuple[str, ...] = ()
     """What a person should know: another summariser took over, the text was cut, the input was."""
-    block: Block | None = None
-    """The API's own block, signed, where it wrote the text: first in the messages of later requests, as it is."""
 
 
 class Summarizer(Protocol):

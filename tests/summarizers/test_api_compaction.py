@@ -28,14 +28,13 @@ def compaction(api: ScriptedApi) -> ApiCompaction:
     return ApiCompaction(endpoint, "claude-haiku-5-5")
 
 
-def test_the_text_of_the_block_is_the_summary_and_the_block_comes_along() -> None:
+def test_the_text_of_the_block_is_the_summary() -> None:
     with ScriptedApi([answers.compaction("Read a.py, all is well.")]) as api:
         summary = compaction(api).summarize(SummaryRequest(MESSAGES, instructions="Mention files.", previous="earlier"))
 
     assert summary.summarizer == "api"
     assert "Read a.py, all is well." in summary.text
     assert "Never push." in summary.text
-    assert summary.block == {"type": "compaction", "content": "Read a.py, all is well.", "signature": "c2lnbmVk"}
     assert (summary.usage.input_tokens, summary.usage.output_tokens) == (1_000, 200)
 
 
