@@ -77,7 +77,7 @@ def scan(messages: Sequence[Message]) -> Talk:
     open_calls: dict[str, Call] = {}
     for at, message in enumerate(messages):
         if message.kind == "summary":
-            talk.summaries.append(_text(message)[:SUMMARY_CHARS])
+            talk.summaries.append(said_in(message)[:SUMMARY_CHARS])
         elif message.role == "assistant":
             _response(talk, message, at, open_calls)
         elif message.kind in ("prompt", "results"):
@@ -88,7 +88,7 @@ def scan(messages: Sequence[Message]) -> Talk:
 def _response(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]) -> None:
     place = talk.recency(at)
     talk.last_response = at
-    text = capped(_text(message))
+    text = capped(said_in(message))
     if text.strip():
         talk.prose.append(Said(text, at, message.uuid[:8]))
         talk.names.add(text, place, own=True)
@@ -105,7 +105,7 @@ def _response(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]
 
 def _user(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]) -> None:
     place = talk.recency(at)
-    text = cut(typed(_text(message)), SCAN_CHARS, tail=SCAN_CHARS // 4)
+    text = cut(typed(said_in(message)), SCAN_CHARS, tail=SCAN_CHARS // 4)
     if text:
         talk.requests.append(Said(text, at, message.uuid[:8]))
         talk.names.add(text, place, own=True)
@@ -118,7 +118,8 @@ def _user(talk: Talk, message: Message, at: int, open_calls: dict[str, Call]) ->
             call.failed = block.get("is_error") is True
 
 
-def _text(message: Message) -> str:
+def said_in(message: Message) -> str:
+    """What a message says, with images and documents by their kind; no calls, no results, no thinking."""
     return "\n".join(filter(None, map(_block, message.content)))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.facts.outcomes import exit_code
-from core.facts.scan import Call
+from core.facts.scan import Call, said_in
 from core.facts.text import one_line, typed
-from core.model import Block, Message, block_text, call_id, mapping, tool_results, tool_uses
+from core.model import Message, block_text, call_id, mapping, tool_results, tool_uses
 
 _CUT = re.compile(r"…(?:\[\d+ chars left out\]…)?")
 """Where a quotation leaves something out."""
@@ -85,7 +85,7 @@ def evidence_of(messages: Sequence[Message]) -> Evidence:
                 successes.update((*caller.uuids, *message.uuids))
                 if call.command or call.changes or _LISTS & call.input.keys():
                     deeds.update((*caller.uuids, *message.uuids))
-        text = one_line(typed("\n".join(filter(None, map(_said, message.content)))))
+        text = one_line(typed(said_in(message)))
         if message.kind == "summary":
             retold[message.uuid] = text
         elif message.kind in ("prompt", "results") and text:
@@ -94,9 +94,3 @@ def evidence_of(messages: Sequence[Message]) -> Evidence:
             if _CONFIRMS.search(answer) and not _DENIES.search(answer):
                 confirmations.add(message.uuid)
     return Evidence(places, said, retold, tuple(made), *map(frozenset, (successes, deeds, confirmations)))
-
-
-def _said(block: Block) -> str:
-    """What a block says, as the scan of a conversation has it."""
-    kind = block.get("type")
-    return block_text(block) if kind == "text" else f"[{kind}]" if kind in ("image", "document") else ""

@@ -118,7 +118,7 @@ def render(file: str, header: str, messages: Sequence[Message], ident: str = "")
 
 def _put_message(page: Page, number: int, message: Message, calls: dict[str, Block]) -> None:
     details = (f"{message.role}, {message.kind}", message.timestamp, message.uuid)
-    page.put(f"\n\n## {number}. {' · '.join(filter(None, map(_one_line, details)))}\n\n")
+    page.put(f"\n\n## {number}. {' · '.join(filter(None, map(one_line, details)))}\n\n")
     with page.body(message.uuid, message.kind):
         for place, block in enumerate(message.content):
             page.put("\n\n" if place else "")
@@ -147,11 +147,11 @@ def _put_result(page: Page, block: Block, calls: dict[str, Block]) -> None:
     failed = " (error)" if block.get("is_error") is True else ""
     page.put(f"### Result{failed} of {_call(call)}{' · ' if shown else ''}{shown}\n\n")
     text = _result_text(page, block.get("content"))
-    fence = _fence(text)
-    page.put(f"{fence}\n")
+    line = fence(text)
+    page.put(f"{line}\n")
     with page.body(str(ident), "result", str(call.get("name") or "")):
         page.put(text)
-    page.put(f"\n{fence}")
+    page.put(f"\n{line}")
 
 
 def _result_text(page: Page, content: JSON) -> str:
@@ -173,18 +173,20 @@ def _item_text(page: Page, item: JSON) -> str:
 
 def _call(block: Block) -> str:
     """The tool and the id of a call, as a heading shows them."""
-    return " · ".join(filter(None, (_one_line(str(block.get(key) or "")) for key in ("name", "id"))))
+    return " · ".join(filter(None, (one_line(str(block.get(key) or "")) for key in ("name", "id"))))
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text on one line, as `core.facts.text` has it, which is a part beside this one."""
     return " ".join(text.split())
+
+
+def fence(text: str) -> str:
+    """A fence that is longer than any in the text."""
+    return "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
 
 
 def _fenced_json(value: JSON) -> str:
     text = msgspec.json.format(json_bytes(value), indent=2).decode()
-    return f"{_fence(text)}json\n{text}\n{_fence(text)}"
-
-
-def _fence(text: str) -> str:
-    """A fence that is longer than any in the text."""
-    return "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
+    line = fence(text)
+    return f"{line}json\n{text}\n{line}"

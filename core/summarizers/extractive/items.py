@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.facts.text import one_line
+
 MUST = 1_000.0
 """The rank of an item that is kept whatever the room: it is cut, not dropped."""
 
@@ -29,7 +31,7 @@ def without_repeats(items: list[Item]) -> list[Item]:
     """The items, of each text only the last one, in order; a repeat counts no more than one."""
     last: dict[str, Item] = {}
     for item in items:
-        key = " ".join(item.text.lower().split())
+        key = one_line(item.text.lower())
         last.pop(key, None)
         last[key] = item
     return list(last.values())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from core.model import JSON, Block, Kind, Message, block_text, is_thinking, mapping, mappings, string
 from core.transcript.formats.damage import without_surrogates
+from core.transcript.page import fence, one_line
 
 _HEADINGS: dict[Kind, str] = {
     "prompt": "User",
@@ -18,19 +18,18 @@ _HEADINGS: dict[Kind, str] = {
     "command": "Command",
     "attachment": "Attachment",
 }
-_TICKS = re.compile(r"`{3,}")
 
 
 def write_markdown(messages: Sequence[Message], title: str = "", system: str = "") -> str:
     """A heading for each message, texts as they are, calls, results and thinking in fences; media by kind and size."""
-    parts = [f"# {_line(title) or 'Conversation'}"]
+    parts = [f"# {one_line(title) or 'Conversation'}"]
     if system.strip():
         parts += ["## System", _fenced(system)]
     previous = ""
     for message in messages:
         heading = "System" if message.role == "system" else _HEADINGS[message.kind]
         if message.timestamp:
-            heading += f" ({_line(message.timestamp)})"
+            heading += f" ({one_line(message.timestamp)})"
         if heading != previous:
             parts.append(f"## {heading}")
             previous = heading
@@ -47,7 +46,7 @@ def _block(block: Block) -> str:
         return f"Thinking:\n\n{_fenced(text)}" if text else "*Thinking that cannot be read.*"
     if kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
         call = json.dumps(block.get("input"), ensure_ascii=False, indent=2)
-        return f"Call `{_line(string(block.get('name')))}`:\n\n{_fenced(call, 'json')}"
+        return f"Call `{one_line(string(block.get('name')))}`:\n\n{_fenced(call, 'json')}"
     if kind.endswith("tool_result"):
         return _result(block)
     if kind == "compaction":
@@ -66,20 +65,15 @@ def _result(block: Block) -> str:
 def _media(kind: str, block: Block) -> str:
     source = mapping(block.get("source"))
     if kind == "document" and source.get("type") == "text":
-        title = _line(string(block.get("title")))
+        title = one_line(string(block.get("title")))
         return f"Document{f' `{title}`' if title else ''}:\n\n{_fenced(string(source.get('data')))}"
     about: list[JSON] = [block.get("title"), source.get("media_type"), source.get("url")]
-    words = [kind or "block", *(_line(text) for item in about if (text := string(item)))]
+    words = [kind or "block", *(one_line(text) for item in about if (text := string(item)))]
     if size := len(string(source.get("data"))):
         words.append(f"{size * 3 // 4:,} bytes")
     return f"*[{', '.join(words)}]*"
 
 
 def _fenced(text: str, language: str = "") -> str:
-    """The text in a fence that is longer than any run of backticks in it."""
-    fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(text)), 3)
-    return f"{fence}{language}\n{text.rstrip()}\n{fence}"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+    line = fence(text)
+    return f"{line}{language}\n{text.rstrip()}\n{line}"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from core.errors import InputError, UnknownFormat, WrongFormat
 from core.model import JSON, mapping, string
+from core.transcript.entries import CHAIN_TYPES
 from core.transcript.formats import claude_ai, codex, gemini, messages, opencode, others
 from core.transcript.formats.conversation import Format
 from core.transcript.formats.damage import is_blank, json_text, values
@@ -17,14 +18,13 @@ HEAD_BYTES = 64 * 1024
 """What is read to recognise a file: the first record of nearly all."""
 LONG_HEAD_BYTES = 1024 * 1024
 """What is read when that says nothing: one with a long system prompt in front."""
-_CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment"})
 
 
 def _claude_code(value: JSON) -> bool:
     """Rows of the chain name a parent; those beside it a session, or a message or leaf of it."""
     row = mapping(value)
     kind = string(row.get("type"))
-    if "parentUuid" in row or (kind in _CHAIN_TYPES and ("message" in row or "uuid" in row)):
+    if "parentUuid" in row or (kind in CHAIN_TYPES and ("message" in row or "uuid" in row)):
         return True
     return kind == "foldmark" or (kind != "" and not {"sessionId", "leafUuid", "messageId"}.isdisjoint(row))
 
