@@ -53,9 +53,9 @@ def _keep_notes(raw: bytes) -> None:
 def _limits() -> Limits:
     from platformdirs import user_config_path
 
-    from core.service.hooks.limits import limits_of
+    from core.service.hooks.limits import hook_limits
 
-    return limits_of(os.environ, Path.home(), Path.cwd(), user_config_path("foldmark", appauthor=False))
+    return hook_limits(os.environ, Path.home(), Path.cwd(), user_config_path("foldmark", appauthor=False))
 
 
 def _log(event: str, error: Exception) -> None:

@@ -29,7 +29,7 @@ class Limits(NamedTuple):
         return min(self.result_chars, max(WORTH_CHARS, self.preview_bytes))
 
 
-def limits_of(env: Mapping[str, str], home: Path, project_dir: Path, user_dir: Path) -> Limits:
+def hook_limits(env: Mapping[str, str], home: Path, project_dir: Path, user_dir: Path) -> Limits:
     """The limits as they are set; one that is no number counts as not set.
 
     Raises SettingsError for a file that cannot be read.

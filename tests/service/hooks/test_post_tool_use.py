@@ -8,7 +8,7 @@ import pytest
 
 from core.errors import FoldmarkError
 from core.model import JSON
-from core.service.hooks.limits import Limits, limits_of
+from core.service.hooks.limits import Limits, hook_limits
 from core.service.hooks.siblings import answered_chars
 from core.settings import Settings
 from core.testing import Transcript
@@ -211,7 +211,7 @@ def test_limits_come_from_the_layers_and_nonsense_counts_as_not_set(tmp_path: Pa
     (tmp_path / "foldmark.toml").write_text("result_chars = 70000\n")
 
     def limits(**env: str) -> Limits:
-        return limits_of(env, tmp_path / "home", tmp_path, tmp_path / "none")
+        return hook_limits(env, tmp_path / "home", tmp_path, tmp_path / "none")
 
     assert limits() == Limits(70_000)
     assert limits(FOLDMARK_RESULT_CHARS="9000", FOLDMARK_PREVIEW_BYTES="0") == Limits(9_000, preview_bytes=0)
