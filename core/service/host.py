@@ -67,7 +67,7 @@ def has_notes(file: SessionFile) -> bool:
 
 def material(request: SummaryRequest) -> str:
     """The task for a model that has nothing before it: what to write, and of what."""
-    conversation = write_markdown(redact_messages(request.messages), "", "")
+    conversation = write_markdown(redact_messages(request.messages))
     return f"{SYSTEM}\n\n{what_to_write(request)}\n\nThe session:\n\n{conversation}\n\nThe session ends here."
 
 

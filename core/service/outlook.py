@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from core.errors import NothingToCompact
-from core.service.compact import WAYS
+from core.service.by_summary import full
 from core.service.context import StageOutlook
 from core.service.job import Asked, Choices, Job
 from core.service.micro import budget_of
@@ -43,9 +41,8 @@ def _of(plan: Plan) -> StageOutlook:
 
 
 def _full(job: Job) -> StageOutlook:
-    job = replace(job, choices=replace(job.choices, how="full"))
     try:
-        done = WAYS["full"](job)
+        done = full(job)
     except NothingToCompact as nothing:
         return StageOutlook(stage="full", tokens_freed=0, reason=str(nothing))
     return StageOutlook(stage="full", tokens_freed=done.tokens_before - done.tokens_after, reason="")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from core.errors import Damaged, WrongFormat
@@ -116,18 +117,7 @@ def _active(messages: list[Message]) -> tuple[Message, ...]:
         content = messages[i].content
         for k in range(len(content) - 1, -1, -1):
             if content[k].get("type") == "compaction" and content[k].get("content"):
-                first = messages[i]
-                cut = Message(
-                    first.role,
-                    first.kind,
-                    content[k:],
-                    first.uuids,
-                    first.response_id,
-                    first.model,
-                    first.usage,
-                    first.timestamp,
-                )
-                return (cut if k else first, *messages[i + 1 :])
+                return (replace(messages[i], content=content[k:]), *messages[i + 1 :])
     return tuple(messages)
 
 
