@@ -14,7 +14,7 @@ from core.context.dialect import NEWEST, OLDER, Dialect, dialect_of
 from core.context.view import INTERRUPTED, api_messages, messages_of
 from core.model import JSON, Block, Message, Usage
 from core.transcript.chain import load
-from tests.strategies import Transcript, damaged, transcripts
+from tests.rows import Rows, any_rows, damaged
 from tests.work import grows_linearly
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -47,8 +47,8 @@ def as_list(value: JSON) -> list[JSON]:
 
 
 @same_folder
-@given(transcripts() | damaged(), dialects)
-def test_pairs_are_whole_and_roles_alternate(path: Path, given_: Transcript | bytes, dialect: Dialect) -> None:
+@given(any_rows() | damaged(), dialects)
+def test_pairs_are_whole_and_roles_alternate(path: Path, given_: Rows | bytes, dialect: Dialect) -> None:
     data = given_ if isinstance(given_, bytes) else given_.data()
     messages = sent(path, data, dialect)
 
@@ -67,16 +67,16 @@ def test_pairs_are_whole_and_roles_alternate(path: Path, given_: Transcript | by
 
 
 @same_folder
-@given(transcripts() | damaged(), dialects)
-def test_the_same_file_gives_the_same_view(path: Path, given_: Transcript | bytes, dialect: Dialect) -> None:
+@given(any_rows() | damaged(), dialects)
+def test_the_same_file_gives_the_same_view(path: Path, given_: Rows | bytes, dialect: Dialect) -> None:
     data = given_ if isinstance(given_, bytes) else given_.data()
 
     assert seen(path, data, dialect) == seen(path, data, dialect)
 
 
 @same_folder
-@given(transcripts(), st.text(min_size=1, max_size=20).filter(str.strip))
-def test_what_is_appended_is_the_newest_message(path: Path, transcript: Transcript, text: str) -> None:
+@given(any_rows(), st.text(min_size=1, max_size=20).filter(str.strip))
+def test_what_is_appended_is_the_newest_message(path: Path, transcript: Rows, text: str) -> None:
     before = seen(path, transcript.data())
     transcript.tip = before[-1].uuids[-1] if before else None
     transcript.user(text)
@@ -86,8 +86,8 @@ def test_what_is_appended_is_the_newest_message(path: Path, transcript: Transcri
     assert after[-1].content == ({"type": "text", "text": text},)
 
 
-def conversation() -> Transcript:
-    transcript = Transcript()
+def conversation() -> Rows:
+    transcript = Rows()
     transcript.prompt("one")
     return transcript
 
@@ -331,7 +331,7 @@ def rounds(count: int) -> Callable[[], object]:
 
 
 def test_calls_and_results_whose_ids_are_no_text_are_not_sent(path: Path) -> None:
-    transcript = Transcript()
+    transcript = Rows()
     transcript.assistant({"type": "text", "text": "Look."}, "m")
     transcript.assistant({"type": "tool_use", "id": {}, "name": "Read", "input": {}}, "m")
     transcript.user([{"type": "tool_result", "tool_use_id": {}, "content": "x"}])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from core.testing import Transcript
 from scripts.compare_client import Comparison, differing, main, reason, transcripts
 from tests.shared import SHARED, needs_client
-from tests.strategies import Transcript
 
 FLAT = """
 def flat(messages):
@@ -32,10 +32,7 @@ def shared(tmp_path: Path) -> Path:
 
 
 def put(shared: Path, name: str, answer: dict[str, object]) -> Path:
-    transcript = Transcript()
-    transcript.prompt("one")
-    path = shared / name
-    path.write_bytes(transcript.data())
+    path = Transcript().prompt("one").answer("about one").write(shared / name)
     Path(f"{path}.answer").write_text(json.dumps(answer), encoding="utf-8")
     return path
 

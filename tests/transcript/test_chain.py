@@ -13,7 +13,7 @@ from core.context.view import api_messages, messages_of
 from core.model import JSON, block_text
 from core.transcript import reader
 from core.transcript.chain import Chain, load
-from tests.strategies import Transcript, damaged, transcripts
+from tests.rows import Rows, any_rows, damaged
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -35,16 +35,16 @@ def texts(path: Path, whole: bool = False) -> list[str]:
         ]
 
 
-def chain_of(folder: Path, transcript: Transcript) -> Chain:
+def chain_of(folder: Path, transcript: Rows) -> Chain:
     log, chain = load(written(folder, transcript.data()))
     log.close()
     return chain
 
 
 @same_folder
-@given(transcripts() | damaged(), st.integers(40, 900))
+@given(any_rows() | damaged(), st.integers(40, 900))
 def test_a_large_file_gives_the_same_view_read_from_its_end_as_read_whole(
-    tmp_path: Path, given_: Transcript | bytes, batch: int
+    tmp_path: Path, given_: Rows | bytes, batch: int
 ) -> None:
     path = written(tmp_path, given_ if isinstance(given_, bytes) else given_.data())
 
@@ -58,8 +58,8 @@ def test_a_large_file_gives_the_same_view_read_from_its_end_as_read_whole(
 
 
 @same_folder
-@given(transcripts() | damaged(), st.integers(40, 900))
-def test_the_size_of_the_batches_has_no_say(tmp_path: Path, given_: Transcript | bytes, batch: int) -> None:
+@given(any_rows() | damaged(), st.integers(40, 900))
+def test_the_size_of_the_batches_has_no_say(tmp_path: Path, given_: Rows | bytes, batch: int) -> None:
     path = written(tmp_path, given_ if isinstance(given_, bytes) else given_.data())
 
     at_once = reader.open_log(path, whole=True)
@@ -73,8 +73,8 @@ def test_the_size_of_the_batches_has_no_say(tmp_path: Path, given_: Transcript |
 # The rest states what the client was measured to do.
 
 
-def started() -> Transcript:
-    transcript = Transcript()
+def started() -> Rows:
+    transcript = Rows()
     transcript.prompt("one")
     transcript.prompt("two")
     return transcript
@@ -275,7 +275,7 @@ def test_an_older_boundary_that_kept_rows_closes_what_is_before_the_last_one(tmp
     ]  # fmt: skip
 
 
-def segment(transcript: Transcript, keep: int) -> None:
+def segment(transcript: Rows, keep: int) -> None:
     """A compaction that names the first and the last kept row only."""
     transcript.keeping_compaction(keep)
     row = next(r for r in reversed(transcript.rows) if "compactMetadata" in r)

@@ -15,7 +15,7 @@ from core.transcript.check import LONG_LINE_BYTES, check
 from core.transcript.findings import NOTES, Finding
 from core.transcript.records import Record, Source
 from core.transcript.repair import repair
-from tests.strategies import STEPS, Transcript, damaged, transcripts
+from tests.rows import STEPS, Rows, any_rows, damaged
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 SOUND = tuple(name for name in STEPS if name != "dangling")
@@ -34,8 +34,8 @@ def kinds(folder: Path, data: bytes) -> list[tuple[str, int]]:
     return [(f.kind, f.line) for f in checked(folder, data)[0]]
 
 
-def conversation() -> Transcript:
-    transcript = Transcript()
+def conversation() -> Rows:
+    transcript = Rows()
     transcript.prompt("first")
     transcript.calls(2)
     transcript.prompt("second")
@@ -43,8 +43,8 @@ def conversation() -> Transcript:
 
 
 @same_folder
-@given(transcripts(SOUND))
-def test_a_sound_file_is_left_as_it_is(tmp_path: Path, transcript: Transcript) -> None:
+@given(any_rows(SOUND))
+def test_a_sound_file_is_left_as_it_is(tmp_path: Path, transcript: Rows) -> None:
     findings, repaired, _ = checked(tmp_path, transcript.data())
 
     assert repaired == transcript.data()
@@ -120,7 +120,7 @@ STAMPS: list[tuple[list[str | None], list[str]]] = [
 def test_a_row_without_a_timestamp_gets_one_between_its_neighbours(
     tmp_path: Path, stamps: list[str | None], added: list[str]
 ) -> None:
-    transcript = Transcript()
+    transcript = Rows()
     for stamp in stamps:
         transcript.user("hi")
         transcript.rows[-1]["timestamp"] = stamp
@@ -133,7 +133,7 @@ def test_a_row_without_a_timestamp_gets_one_between_its_neighbours(
 
 
 def test_pairs_that_are_not_whole_are_reported(tmp_path: Path) -> None:
-    transcript = Transcript()
+    transcript = Rows()
     transcript.calls(2, answered=1)
     transcript.user([{"type": "tool_result", "tool_use_id": "toolu_of_nothing", "content": "?"}])
 
@@ -148,7 +148,7 @@ def test_pairs_that_are_not_whole_are_reported(tmp_path: Path) -> None:
     [("", ["open-call"]), ("prompt", ["unpaired-call"]), ("answer", ["unpaired-call"])],
 )
 def test_a_call_whose_result_may_still_come_is_no_damage(tmp_path: Path, more: str, kinds: list[str]) -> None:
-    transcript = Transcript()
+    transcript = Rows()
     transcript.calls(2, answered=1)
     if more:
         transcript.user("Go on") if more == "prompt" else transcript.assistant({"type": "text", "text": "Done."}, "m")

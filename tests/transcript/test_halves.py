@@ -18,7 +18,7 @@ from core.transcript.entries import Entry
 from core.transcript.halves import Front, can_fork
 from core.transcript.reader import Reading, open_log
 from core.transcript.scanner import Scan
-from tests.strategies import Transcript, damaged, transcripts
+from tests.rows import Rows, any_rows, damaged
 
 
 def broken() -> Iterator[Scan]:
@@ -31,16 +31,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "session.jsonl"
 
 
-def conversation() -> Transcript:
-    transcript = Transcript()
+def conversation() -> Rows:
+    transcript = Rows()
     for n in range(40):
         transcript.prompt(f"question {n}")
     return transcript
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(transcripts() | damaged())
-def test_two_processes_read_what_one_reads(path: Path, given_: Transcript | bytes) -> None:
+@given(any_rows() | damaged())
+def test_two_processes_read_what_one_reads(path: Path, given_: Rows | bytes) -> None:
     path.write_bytes(given_ if isinstance(given_, bytes) else given_.data())
     for whole in (True, False):
         with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200):

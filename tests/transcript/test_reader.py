@@ -19,7 +19,7 @@ from core.transcript.check import check
 from core.transcript.entries import decode_entry
 from core.transcript.reader import aopen_log, open_log
 from core.transcript.repair import repair
-from tests.strategies import Transcript, damaged, transcripts
+from tests.rows import Rows, any_rows, damaged
 
 same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -55,8 +55,8 @@ def test_blank_lines_are_passed_over_without_a_try_to_read_them(path: Path) -> N
 
 
 @same_folder
-@given(transcripts())
-def test_every_row_is_an_entry_with_its_bytes(path: Path, transcript: Transcript) -> None:
+@given(any_rows())
+def test_every_row_is_an_entry_with_its_bytes(path: Path, transcript: Rows) -> None:
     path.write_bytes(transcript.data())
 
     with open_log(path) as log:
@@ -92,8 +92,8 @@ def test_any_bytes_at_all_are_read_or_refused(path: Path, data: bytes, batch: in
 
 
 @same_folder
-@given(transcripts(), st.text(max_size=20))
-def test_a_row_that_is_appended_is_read_as_it_was_written(path: Path, transcript: Transcript, text: str) -> None:
+@given(any_rows(), st.text(max_size=20))
+def test_a_row_that_is_appended_is_read_as_it_was_written(path: Path, transcript: Rows, text: str) -> None:
     path.write_bytes(transcript.data())
     with open_log(path) as before:
         known = before.entries
@@ -118,7 +118,7 @@ def test_a_log_is_a_snapshot(path: Path) -> None:
 
 
 def test_only_what_follows_the_last_boundary_of_a_large_file_is_read(path: Path) -> None:
-    transcript = Transcript()
+    transcript = Rows()
     for n in range(50):
         transcript.prompt(f"old {n}")
     transcript.compaction()
@@ -134,7 +134,7 @@ def test_only_what_follows_the_last_boundary_of_a_large_file_is_read(path: Path)
 
 
 def test_the_words_of_a_boundary_in_a_text_are_no_boundary(path: Path) -> None:
-    transcript = Transcript()
+    transcript = Rows()
     transcript.prompt("one")
     transcript.prompt('"subtype":"compact_boundary"')
     transcript.sidechain()

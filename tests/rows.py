@@ -1,4 +1,4 @@
-"""Transcripts for property tests: conversations as a client writes them, and the damage that befalls files."""
+"""Rows with any parent, rewinds and damage, which `core.testing.Transcript` does not write; for property tests, too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SESSION = "11111111-1111-4111-8111-111111111111"
 
 
 @dataclass
-class Transcript:
+class Rows:
     """Writes rows as the client does; every method continues from `tip`, the newest row."""
 
     rows: list[Row] = field(default_factory=list)
@@ -158,7 +158,7 @@ class Transcript:
         self.rows.append(row)
 
 
-STEPS: dict[str, Callable[[Transcript, int], None]] = {
+STEPS: dict[str, Callable[[Rows, int], None]] = {
     "prompt": lambda t, n: t.prompt(f"question {n}"),
     "calls": lambda t, n: t.calls(1 + n % 3, n, answered=99 if n % 5 else 0),
     "progress": lambda t, _n: void(t.add("progress", data={"type": "bash_progress"})),
@@ -180,9 +180,9 @@ def void(_: object) -> None:
 
 
 @st.composite
-def transcripts(draw: st.DrawFn, steps: tuple[str, ...] = tuple(STEPS), most: int = 14) -> Transcript:
+def any_rows(draw: st.DrawFn, steps: tuple[str, ...] = tuple(STEPS), most: int = 14) -> Rows:
     """Conversations that a client could have written."""
-    transcript = Transcript()
+    transcript = Rows()
     transcript.prompt("the first")
     for name, n in draw(st.lists(st.tuples(st.sampled_from(steps), st.integers(0, 40)), max_size=most)):
         STEPS[name](transcript, n)
@@ -219,7 +219,7 @@ DAMAGE: tuple[Callable[[bytes, int], bytes], ...] = (
 @st.composite
 def damaged(draw: st.DrawFn, steps: tuple[str, ...] = tuple(STEPS)) -> bytes:
     """Files of such conversations after a crash, two writers, an editor."""
-    lines = draw(transcripts(steps)).lines()
+    lines = draw(any_rows(steps)).lines()
     for place, kind, n in draw(
         st.lists(st.tuples(st.integers(0, 60), st.sampled_from(DAMAGE), st.integers(0, 400)), max_size=4)
     ):
