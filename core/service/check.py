@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -10,8 +10,7 @@ from core.errors import WrongFormat
 from core.service.operation import Operation, Target, digest_of
 from core.service.session import Result, Session, SessionRef
 from core.transcript.check import check as findings_of
-from core.transcript.findings import NOTES
-from core.transcript.formats import NOTES as FOREIGN_NOTES
+from core.transcript.findings import NOTES, Finding
 from core.transcript.materialize import derived_id
 from core.transcript.repair import repair
 
@@ -64,13 +63,11 @@ def check(session: Session, repair_to: Path | None = None) -> CheckResult:
 
 def _findings(session: Session) -> list[FindingLine]:
     if session.claude:
-        return [
-            FindingLine(kind=f.kind, line=f.line, message=f.message, repaired=f.repaired, damage=f.kind not in NOTES)
-            for f in findings_of(*session.claude)
-        ]
-    found = session.conversation.findings if session.conversation else ()
+        found: Sequence[Finding] = findings_of(*session.claude)
+    else:
+        found = session.conversation.findings if session.conversation else ()
     return [
-        FindingLine(kind=f.kind, line=f.line, message=f.message, repaired="", damage=f.kind not in FOREIGN_NOTES)
+        FindingLine(kind=f.kind, line=f.line, message=f.message, repaired=f.repaired, damage=f.kind not in NOTES)
         for f in found
     ]
 

@@ -10,6 +10,7 @@ FindingKind: TypeAlias = Literal[
     "no-final-newline", "duplicate-uuid", "missing-parent", "cycle", "no-timestamp", "odd-row",
     "unpaired-call", "open-call", "orphan-result", "duplicate-call", "unsigned-thinking",
     "history-not-in-file", "preserved-not-in-file", "long-line", "cut-block", "gone-output",
+    "cut-document", "text-before", "unknown-type", "missing-part", "request-failed", "rolled-back", "pruned-output",
 ]  # fmt: skip
 """joined-line: whole records without a line end between them.  spliced-line: a cut record with a whole one behind it.
 torn-tail: the last record is cut.  garbage-line: bytes that are no record.  not-a-row: JSON, but no row.
@@ -19,10 +20,16 @@ unpaired-call, orphan-result: the other half is nowhere in the file.  open-call:
 duplicate-call: one id for two calls.
 history-not-in-file, preserved-not-in-file: what a compaction refers to is not there.  long-line: over a megabyte.
 cut-block: a compaction in place of which the end was never written.
-gone-output: what was stored beside the transcript is not there any more."""
+gone-output: what was stored beside the transcript is not there any more.
+Of other clients alone: cut-document: JSON that is cut or broken.  text-before: text in front of the JSON.
+unknown-type: a record, message or block of a type that nobody knows.  missing-part: a message lacks what makes it one.
+request-failed: there is no answer.  rolled-back, pruned-output: the client itself took it out."""
 
 NOTES: frozenset[FindingKind] = frozenset(
-    {"no-final-newline", "open-call", "history-not-in-file", "preserved-not-in-file", "long-line", "gone-output"}
+    {
+        *("no-final-newline", "open-call", "history-not-in-file", "preserved-not-in-file", "long-line", "gone-output"),
+        *("rolled-back", "pruned-output"),
+    }
 )
 """Kinds that are worth knowing, but no damage: nothing that was in the file is lost or misread."""
 
@@ -33,9 +40,9 @@ class Finding:
 
     kind: FindingKind
     offset: int
-    """Of the first byte that it is about."""
+    """Of the first byte that it is about; 0 of other clients' files."""
     message: str
     line: int = 0
-    """The physical line, from 1; 0 where nobody counted."""
+    """The physical line, from 1; 0 where nobody counted, and for the whole file."""
     repaired: str = ""
     """What a repair does about it; empty: nothing."""

@@ -6,16 +6,14 @@ from pathlib import Path
 
 from core.errors import InputError, WrongFormat
 from core.transcript.formats.blocks import expect_one
-from core.transcript.formats.conversation import NOTES, Conversation, Finding, Format
+from core.transcript.formats.conversation import Conversation, Format
 from core.transcript.formats.markdown import write_markdown
 from core.transcript.formats.outgoing import write_messages
 from core.transcript.formats.sniff import FORMATS, find_format
 
 __all__ = [
     "FORMATS",
-    "NOTES",
     "Conversation",
-    "Finding",
     "Format",
     "expect_one",
     "find_format",

@@ -7,18 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.model import JSON, Block, Message
-
-NOTES = frozenset({"open-call", "rolled-back", "pruned-output"})
-"""Kinds of findings that are no damage: the client itself took something out, or was not done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong with a file, or that a person should know; lines count from 1, 0 is the whole file."""
-
-    kind: str
-    line: int
-    message: str
+from core.transcript.findings import Finding
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from core.errors import Damaged
 from core.model import JSON
-from core.transcript.formats.conversation import Finding
+from core.transcript.findings import Finding, FindingKind
 
 MAX_DEPTH = 200
 """Levels of nesting that are read.  The deepest real record seen has 14; whoever walks a value may then recurse."""
@@ -40,13 +40,13 @@ class Findings:
 
     def __init__(self) -> None:
         self._found: list[Finding] = []
-        self._counts: dict[str, int] = {}
+        self._counts: dict[FindingKind, int] = {}
 
-    def add(self, kind: str, line: int, message: str) -> None:
+    def add(self, kind: FindingKind, line: int, message: str) -> None:
         """Notes one finding; `line` counts from 1, 0 stands for the whole file."""
         count = self._counts[kind] = self._counts.get(kind, 0) + 1
         if count <= _MAX_SAME_KIND:
-            self._found.append(Finding(kind, line, message))
+            self._found.append(Finding(kind, 0, message, line))
 
     def done(self) -> tuple[Finding, ...]:
         """All of them, in the order in which they were met; what was not listed comes last, as numbers."""
@@ -181,7 +181,7 @@ class _Broken:
         """Whether no record is as long as this."""
         return len(self.parts) > _MAX_JOINED_LINES or self._chars > _MAX_JOINED_CHARS
 
-    def report(self, findings: Findings, kind: str = "garbage-line") -> None:
+    def report(self, findings: Findings, kind: FindingKind = "garbage-line") -> None:
         """Notes that nothing came of it."""
         more = f" and the {len(self.parts) - 1} after it are" if len(self.parts) > 1 else " is"
         findings.add(kind, self.line, f"line {self.line}{more} cut or no JSON; not read")

@@ -69,8 +69,8 @@ def test_a_record_is_not_looked_for_over_any_number_of_lines(tmp_path: Path) -> 
 def test_findings_of_one_kind_are_counted_when_they_are_many() -> None:
     findings = Findings()
     for line in range(1, 1_001):
-        findings.add("x", line, "m")
-    findings.add("y", 1, "m")
+        findings.add("garbage-line", line, "m")
+    findings.add("torn-tail", 1, "m")
     done = findings.done()
     assert len(done) == 52
     assert done[-1].message.startswith("950 more")

@@ -158,7 +158,7 @@ def test_every_message_has_an_id_of_its_own_that_a_second_read_repeats(
 )
 def test_damage_is_reported_with_its_line(path: str, kinds: dict[str, int]) -> None:
     found = {f.kind: f.line for f in read(DATA / path).findings}
-    assert {kind: found.get(kind) for kind in kinds} == kinds
+    assert kinds.items() <= found.items()
 
 
 def test_damage_of_one_conversation_in_an_export_is_reported() -> None:
