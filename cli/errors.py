@@ -77,9 +77,9 @@ def report_one(path: Path, error: Exception, as_json: bool) -> None:
     kind, message, hint, _ = describe(error)
     if as_json:
         shown: JSON = {"kind": kind, "message": message, "hint": hint}
-        ui.print_json({"source": str(path), "error": shown}, one_line=True)
+        ui.print_json({"session": {"path": str(path)}, "error": shown}, one_line=True)
     else:
-        ui.echo(f"{path}: error: {ui.plain(message)}", err=True)
+        ui.echo(f"{path}: error: {ui.plain(message)}{ui.plain(f'; hint: {hint}') if hint else ''}", err=True)
 
 
 def describe(error: Exception) -> tuple[str, str, str, int]:

@@ -74,14 +74,14 @@ def compact_words(result: CompactResult) -> str:
     if result.how == "none":
         return f"nothing to do: {result.reason}"
     what = whereabouts(result.how, result.loss.kept, result.loss.reachable)
-    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts, *result.remarks]
+    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts, *result.warnings]
     return "\n".join([*lines, *_ways(result)])
 
 
 def snip_words(result: SnipResult) -> str:
     """What was taken out, and the way on and back."""
     lines = [
-        f"{count(result.count, 'message')} from {result.first} to {result.last}: "
+        f"{count(result.messages, 'message')} from {result.from_id} to {result.to_id}: "
         f"{saved(result.tokens_before, result.tokens_after)}",
         *result.verdicts,
     ]

@@ -84,7 +84,7 @@ ISO 8601 in UTC.
 
 The exit code is 0 when all is done or nothing was to be done, 1 when something failed, 2 when the command was used
 wrongly. What failed is said in a document as well: `{"error": {"kind", "message", "hint"}}`; as one of several lines
-it has the key `source`, the path of the file, beside it. Kinds:
+it has the key `session` beside it, with the `path` of the file alone. Kinds:
 
 | kind | exit code | meaning |
 | --- | --- | --- |

@@ -115,4 +115,4 @@ def _show(result: AskResult) -> None:
     told = [f"told of {', '.join(dict.fromkeys(result.attachments))}"] if result.attachments else []
     ui.echo("; ".join((said, *freed, *told)), err=True)
     if result.output:
-        show_ways(result.output, result.session_id, result.session.format)
+        show_ways(result.output, result.output_id, result.session.format)

@@ -160,9 +160,9 @@ def _told(outcomes: Iterable[Done], total: int, by_timer: bool, as_json: bool) -
 
 
 def _show(result: CompactResult, many: bool) -> None:
-    name = result.source.title or result.source.id
+    name = result.session.title or result.session.id
     if many:
-        ui.echo(f"{Path(result.source.path).name} {ui.quoted(name)}: {_in_short(result)}")
+        ui.echo(f"{Path(result.session.path).name} {ui.quoted(name)}: {_in_short(result)}")
         return
     ui.echo(ui.title(name))
     if result.how == "none":
@@ -177,11 +177,11 @@ def _show(result: CompactResult, many: bool) -> None:
         ui.echo(f"on the prompt cache: {verdict}")
     if result.restored:
         ui.echo(f"put back: {ui.plain(', '.join(result.restored))}")
-    for remark in result.remarks:
-        ui.echo(f"note: {ui.plain(remark)}")
+    for warning in result.warnings:
+        ui.echo(f"note: {ui.plain(warning)}")
     if result.changed or result.reason == WRITTEN_BEFORE:
         said = "written" if result.changed else f"nothing written: {WRITTEN_BEFORE}"
-        show_ways(result.output, result.session_id, result.source.format, said)
+        show_ways(result.output, result.output_id, result.session.format, said)
     else:
         ui.echo(_not_done(result))
 
@@ -203,7 +203,7 @@ def _in_short(result: CompactResult) -> str:
 def _not_done(result: CompactResult) -> str:
     """Say why nothing was written, and which file it is about."""
     if result.reason == DRY_RUN:
-        return f"dry run: would {'append to' if result.output == result.source.path else 'write'} {result.output}"
+        return f"dry run: would {'append to' if result.output == result.session.path else 'write'} {result.output}"
     return f"nothing written: {result.reason}: {result.output}"
 
 
@@ -213,5 +213,5 @@ def _show_total(done: list[CompactResult], failed: int) -> None:
     tokens = saved(sum(r.tokens_before for r in worked), sum(r.tokens_after for r in worked))
     said = f"{tokens} in {len(worked)}" if worked else "nothing to do"
     ui.echo(f"{len(done) + failed} sessions: {said}; {len(done) - len(worked)} left alone, {failed} failed")
-    if any(r.changed and r.source.format == CLAUDE_CODE for r in done):
+    if any(r.changed and r.session.format == CLAUDE_CODE for r in done):
         ui.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")

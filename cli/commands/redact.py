@@ -43,7 +43,7 @@ def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None,
 
 
 def _print(result: RedactResult, check: bool) -> None:
-    name = ui.title(result.source.title or result.source.id)
+    name = ui.title(result.session.title or result.session.id)
     if not result.findings:
         ui.echo(f"{name}: no secrets found")
         return
@@ -58,6 +58,6 @@ def _print(result: RedactResult, check: bool) -> None:
         ui.echo(f"and {len(result.findings) - SHOWN} more; --json lists all")
     if result.changed:
         ui.echo()
-        show_ways(result.output, result.session_id, result.source.format)
+        show_ways(result.output, result.output_id, result.session.format)
     elif not check:
         ui.echo(f"\nnothing written: {result.reason}")

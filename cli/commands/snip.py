@@ -61,15 +61,15 @@ def _show(result: SnipResult, as_json: bool) -> None:
         ui.emit(result)
         return
     before, after = result.tokens_before, result.tokens_after
-    count = ui.count(result.count, "message")
-    ui.echo(f"{count}, {ui.tokens(before - after)} tokens: from {result.first} to {result.last}")
+    count = ui.count(result.messages, "message")
+    ui.echo(f"{count}, {ui.tokens(before - after)} tokens: from {result.from_id} to {result.to_id}")
     ui.echo(f"{ui.tokens(before)} → {ui.tokens(after)} tokens")
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")
     if not result.changed:
         ui.echo(f"nothing written: {result.reason}")
         return
-    show_ways(result.output, result.session_id, result.source.format)
+    show_ways(result.output, result.output_id, result.session.format)
 
 
 def _show_proposals(found: SnipProposals, as_json: bool) -> None:

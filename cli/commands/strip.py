@@ -73,7 +73,7 @@ def _show(result: StripResult, as_json: bool) -> None:
     if not result.changed:
         ui.echo(f"nothing written: {result.reason}")
         return
-    show_ways(result.output, result.session_id, result.source.format)
+    show_ways(result.output, result.output_id, result.session.format)
 
 
 def _print(media: list[MediaLine]) -> None:

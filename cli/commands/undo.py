@@ -26,7 +26,7 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
     if as_json:
         ui.emit(result)
     elif result.removed:
-        source = "was standard input" if result.source == options.STDIN else f"is as it was: {result.source}"
+        source = "was standard input" if result.source_path == options.STDIN else f"is as it was: {result.source_path}"
         ui.echo(f"removed: {result.path}\nits source {source}")
     else:
         ui.echo(f"taken back: {result.op} of {result.path}")

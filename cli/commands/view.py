@@ -57,7 +57,7 @@ def _print(result: ViewResult) -> None:
         for block in message["content"]:
             ui.echo(_shown(block))
         ui.echo()
-    for line in result.report:
+    for line in result.warnings:
         ui.echo(ui.plain(line), err=True)
 
 

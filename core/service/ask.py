@@ -90,8 +90,8 @@ class AskResult(Result):
     warnings: list[str]
     output: str
     """The new session's file; "" where nothing was to be saved."""
-    session_id: str
-    """What the client resumes: the new session, or the old one."""
+    output_id: str
+    """Of the session in it, which the client resumes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +253,7 @@ class _Ask:
             ],
             warnings=[*turn.warnings],
             output=str(operation.output) if saved else "",
-            session_id=operation.new_id if saved else self.session.file.id,
+            output_id=operation.new_id if saved else "",
         )
 
 

@@ -212,9 +212,9 @@ class Task:
         """What the plan comes to; `reason`: why it was not carried out."""
         kept, gone = len(planned.head) + len(planned.kept), len(planned.gone)
         return CompactResult(
-            source=self.job.session.ref,
+            session=self.job.session.ref,
             output=str(self.operation.output),
-            session_id=self.operation.new_id,
+            output_id=self.operation.new_id,
             how=self.how,
             summarizer=planned.summary.summarizer,
             tokens_before=planned.tokens_before,
@@ -222,7 +222,7 @@ class Task:
             stages=[StageReport(stage=self.how, tokens_freed=planned.tokens_before - planned.tokens_after)],
             loss=Loss(kept=kept, reachable=gone, gone=0),
             restored=tuple(r.path for r in planned.restored if r.has_content),
-            remarks=(*planned.remarks, *remarks),
+            warnings=(*planned.remarks, *remarks),
             usage=spent(planned.summary.usage),
             fidelity=fidelity(planned.verification) if planned.verification else None,
             changed=not reason,
@@ -233,16 +233,16 @@ class Task:
         """What was written before; nobody is asked for a summary again."""
         gone = self.cut.end - self.cut.start
         return CompactResult(
-            source=self.job.session.ref,
+            session=self.job.session.ref,
             output=str(self.operation.output),
-            session_id=self.operation.new_id,
+            output_id=self.operation.new_id,
             how=self.how,
             summarizer=record.summarizer,
             tokens_before=record.tokens_before,
             tokens_after=record.tokens_after,
             stages=[StageReport(stage=self.how, tokens_freed=record.tokens_before - record.tokens_after)],
             loss=Loss(kept=len(self.job.session.messages) - gone, reachable=gone, gone=0),
-            remarks=remarks_of(self.job.asked.summarizer, record.summarizer),
+            warnings=remarks_of(self.job.asked.summarizer, record.summarizer),
             changed=False,
             reason=WRITTEN_BEFORE,
         )

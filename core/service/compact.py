@@ -37,7 +37,7 @@ def compact(file: SessionFile, summarizer: Summarizer, choices: Choices) -> Comp
                 result = WAYS[choices.how](job)
             except NothingToCompact as nothing:
                 result = job.unchanged(str(nothing))
-            return result.model_copy(update={"remarks": (*result.remarks, *warnings_of(session))})
+            return result.model_copy(update={"warnings": (*result.warnings, *warnings_of(session))})
 
     breaker = None if choices.target.dry_run else guards.breaker(file)
     try:

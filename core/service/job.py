@@ -40,7 +40,7 @@ class CompactResult(Outcome):
     summarizer: str = ""
     restored: tuple[str, ...] = ()
     """What the model gets again: files by their path, as they are on disk now; plan, skills and the like by name."""
-    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     """What a person should know: another summariser took over, a hook failed."""
     usage: Spent = Spent()
     """All zeros where no model was asked."""
@@ -163,9 +163,9 @@ class Job:
         """What there is where nothing is to be done: the source, as it is."""
         session, total = self.session, self.session.size.total_tokens
         return CompactResult(
-            source=session.ref,
+            session=session.ref,
             output=str(session.path),
-            session_id=session.file.id,
+            output_id=session.file.id,
             how="none",
             tokens_before=total,
             tokens_after=total,

@@ -71,11 +71,12 @@ class Loss(Result):
 class Outcome(Result):
     """What an operation did, would do, or found needless (`changed` is false, `reason` says why)."""
 
-    source: SessionRef
+    session: SessionRef
+    """What it was done to."""
     output: str
-    """The file that was, or would be, written; the source where nothing is to be done."""
-    session_id: str
-    """What the client resumes."""
+    """The file that was, or would be, written; that of the session where nothing is to be done."""
+    output_id: str
+    """Of the session in it, which the client resumes."""
     tokens_before: int
     tokens_after: int
     stages: list[StageReport]
@@ -89,34 +90,34 @@ class Outcome(Result):
     @property
     def resume(self) -> str:
         """The command that goes on from the result; "" where it is not there, or no session of Claude Code."""
-        return resume_command(self.output, self.session_id, self.source.format) if self._is_there else ""
+        return resume_command(self.output, self.output_id, self.session.format) if self._is_there else ""
 
     @computed_field  # type: ignore[prop-decorator]  # as above
     @property
     def undo(self) -> str:
         """The command that takes it back; "" where nothing is there."""
-        return undo_command(self.output, self.session_id, self.source.format) if self._is_there else ""
+        return undo_command(self.output, self.output_id, self.session.format) if self._is_there else ""
 
     @property
     def _is_there(self) -> bool:
         return self.changed or self.reason == WRITTEN_BEFORE
 
 
-def resume_command(output: str, session_id: str, source_format: str) -> str:
+def resume_command(output: str, output_id: str, source_format: str) -> str:
     """What goes on from a session that was written; "" for what was made of other clients' transcripts."""
     is_session = source_format == CLAUDE_CODE
-    return f"claude --resume {_name(output, session_id, source_format)}" if is_session else ""
+    return f"claude --resume {_name(output, output_id, source_format)}" if is_session else ""
 
 
-def undo_command(output: str, session_id: str, source_format: str) -> str:
+def undo_command(output: str, output_id: str, source_format: str) -> str:
     """What takes back what was written."""
-    return f"foldmark undo {_name(output, session_id, source_format)}"
+    return f"foldmark undo {_name(output, output_id, source_format)}"
 
 
-def _name(output: str, session_id: str, source_format: str) -> str:
+def _name(output: str, output_id: str, source_format: str) -> str:
     """The id of a session in a folder of the client's projects, else the file."""
     is_known = source_format == CLAUDE_CODE and "projects" in Path(output).parts[-3:-2]
-    return session_id if is_known else shlex.quote(output)
+    return output_id if is_known else shlex.quote(output)
 
 
 @dataclass(frozen=True)

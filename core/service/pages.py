@@ -67,7 +67,7 @@ def view_page(whole: ViewResult, offset: int, most_chars: int) -> ViewPage:
         session=whole.session,
         messages=[clean for m in shown if isinstance(clean := redact_json(m)[0], dict)],
         ids=whole.ids[offset:end],
-        report=whole.report,
+        warnings=whole.warnings,
         offset=offset,
         total_messages=total,
         next_offset=end if end < total else None,

@@ -43,10 +43,10 @@ class RedactResult(Result):
     """The secrets of a session, and the copy without them: `changed` where it was written now, `output` where it is
     there."""
 
-    source: SessionRef
+    session: SessionRef
     findings: list[Secret]
     output: str
-    session_id: str
+    output_id: str
     changed: bool
     reason: str
 
@@ -130,10 +130,10 @@ class _Job:
         """What was found and done."""
         there = bool(self.findings) and self.session.format == CLAUDE_CODE and self.operation.output.exists()
         return RedactResult(
-            source=self.session.ref,
+            session=self.session.ref,
             findings=self.findings,
             output=str(self.operation.output) if there else "",
-            session_id=self.operation.new_id if there else "",
+            output_id=self.operation.new_id if there else "",
             changed=changed,
             reason=reason,
         )

@@ -14,6 +14,7 @@ from core.context.view import messages_of
 from core.errors import InputError
 from core.model import Message, Usage
 from core.service.session import Result, Session, SessionRef, size_of, window_of
+from core.service.usage import Spent, spent
 from core.stages.verdict import REREAD_TOKENS
 from core.stages.worth import cache_life
 from core.transcript.chain import Chain
@@ -36,10 +37,7 @@ class PolicyResult(Result):
     edits: int
     cold_requests: int
     """Requests that found no cache."""
-    read_tokens: int
-    written_tokens: int
-    uncached_tokens: int
-    output_tokens: int
+    usage: Spent
     peak_tokens: int
     cache_hit_share: float
     """How much of all that was sent was read from the cache."""
@@ -156,10 +154,7 @@ def _result(outcome: Outcome, nothing: Outcome, model: Model, reread_tokens: int
         compactions=outcome.compactions,
         edits=outcome.edits,
         cold_requests=outcome.cold,
-        read_tokens=usage.cache_read_tokens,
-        written_tokens=usage.cache_creation_tokens,
-        uncached_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
+        usage=spent(usage),
         peak_tokens=outcome.peak_tokens,
         cache_hit_share=round(usage.cache_read_tokens / max(1, usage.prompt_tokens), 4),
         input_equivalents=round(outcome.usd * 1_000_000 / input_price(model)),

@@ -16,11 +16,14 @@ SHORT_CHARS = 8
 
 
 class SnipResult(StageResult):
-    """A snip, done or planned: the first and the last row that it takes out, and of how many messages."""
+    """A snip, done or planned."""
 
-    first: str
-    last: str
-    count: int
+    from_id: str
+    """The first row that it takes out."""
+    to_id: str
+    """The last."""
+    messages: int
+    """How many it takes out."""
 
 
 class SnipProposal(Result):
@@ -59,7 +62,7 @@ def snip(file: SessionFile, from_id: str, to_id: str, target: Target, settings: 
 
     result = run_stages(file, Snip.name, (from_id, to_id), choose, target, settings)
     plan = made[0]
-    return SnipResult(**dict(result), first=plan.first, last=plan.last, count=plan.count)
+    return SnipResult(**dict(result), from_id=plan.first, to_id=plan.last, messages=plan.count)
 
 
 def snip_proposals(session: Session, target: Target, settings: StageSettings) -> SnipProposals:

@@ -225,9 +225,9 @@ class _Written:
         run, there = self.run, {m.uuid for m in self.messages}
         gone = sum(m.uuid not in there for m in self.before)
         return StageResult(
-            source=run.session.ref,
+            session=run.session.ref,
             output=str(run.operation.output),
-            session_id=run.operation.new_id,
+            output_id=run.operation.new_id,
             op=run.op,
             tokens_before=run.session.size.total_tokens,
             tokens_after=min(run.session.size.total_tokens, run.session.size.overhead_tokens + sum(self.sizes)),
@@ -241,7 +241,7 @@ class _Written:
     def needless(self) -> StageResult:
         """What there is instead of a result: the source, as it is."""
         result, source = self.result(), self.run.session.ref
-        same = {"output": source.path, "session_id": source.id, "tokens_after": result.tokens_before}
+        same = {"output": source.path, "output_id": source.id, "tokens_after": result.tokens_before}
         return result.model_copy(update={**same, "changed": False, "reason": result.reason or "nothing is to be done"})
 
     def write(self) -> None:

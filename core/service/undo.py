@@ -10,8 +10,7 @@ from core.transcript.projects import SessionFile
 
 
 class UndoResult(Result):
-    """What was taken back; `removed` when that was the whole file, `source` is the transcript it was made of ("-" where
-    that was standard input)."""
+    """What was taken back."""
 
     path: str
     """The file that was cut, or removed."""
@@ -19,8 +18,8 @@ class UndoResult(Result):
     """What was taken back: compact, snip, ..."""
     removed: bool
     """Whether the whole file went."""
-    source: str
-    """The transcript that it was made of."""
+    source_path: str
+    """The transcript that it was made of; "-" where that was standard input."""
 
 
 def undoable(file: SessionFile, claude_dir: Path) -> str:
@@ -40,5 +39,5 @@ def undo(file: SessionFile, claude_dir: Path, lock_dir: Path) -> UndoResult:
     else:
         undone = records.undo(file.path, claude_dir, lock_dir)
     return UndoResult(
-        path=str(file.path), op=undone.record.op, removed=undone.removed, source=undone.record.source.path
+        path=str(file.path), op=undone.record.op, removed=undone.removed, source_path=undone.record.source.path
     )

@@ -7,7 +7,7 @@ from core.service.session import Result
 
 
 class Spent(Result):
-    """What a model was paid for, in tokens; all zeros where none was asked."""
+    """What a model was, or would be, paid for, in tokens; all zeros where none was asked."""
 
     input_tokens: int = 0
     cache_creation_tokens: int = 0

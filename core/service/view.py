@@ -16,17 +16,17 @@ class ViewResult(Result):
     """As the Messages API takes them: `role`, `content` (a list of blocks)."""
     ids: list[str]
     """Of each of them the id that other commands take; "" of one that holds nothing but results, which have theirs."""
-    report: list[str]
+    warnings: list[str]
 
 
 def view(session: Session) -> ViewResult:
     """The active view of an open session: pairs whole, neighbours of one role merged."""
     named = named_api_messages(session.messages, session.dialect)
     ids, messages = [ident for ident, _ in named], [message for _, message in named]
-    return ViewResult(session=session.ref, messages=messages, ids=ids, report=_report(session))
+    return ViewResult(session=session.ref, messages=messages, ids=ids, warnings=_warnings(session))
 
 
-def _report(session: Session) -> list[str]:
+def _warnings(session: Session) -> list[str]:
     if session.claude:
         log, chain = session.claude
         return [f"{f.kind}: {f.message}" for f in (*log.findings, *chain.findings)]

@@ -57,7 +57,7 @@ async def test_the_calling_model_is_asked_for_a_summary_and_then_gives_it(desk: 
     with opened(session_file(Path(result["output"]))) as session:
         assert "were read and are fixed" in str(session.messages[0].content)
     assert desk.session.read_bytes() == before[str(desk.session)]
-    assert f"claude --resume {result['session_id']}" in text_of(done)
+    assert f"claude --resume {result['output_id']}" in text_of(done)
 
 
 async def test_of_its_own_conversation_a_model_needs_no_text(desk: Desk) -> None:
@@ -137,7 +137,7 @@ async def test_results_are_stored_one_by_one(desk: Desk, mode: str) -> None:
         planned = result_of(await client.call_tool("compact_session", {**asked, "dry_run": True}))
         done = result_of(await client.call_tool("compact_session", asked))
         read = await client.call_tool(
-            "read_persisted_output", {"session": done["session_id"], "id": asked["results"][0]}
+            "read_persisted_output", {"session": done["output_id"], "id": asked["results"][0]}
         )
         wrong = await client.call_tool("compact_session", {**asked, "results": ["toolu_gone"]})
 
@@ -366,8 +366,8 @@ async def test_a_thin_summary_is_remarked_on_and_a_better_one_makes_another_sess
     assert "a summary of 19 characters stands for" in text_of(thin)
     assert "a summary of" not in text_of(better)
     assert result_of(better)["changed"]
-    assert result_of(better)["session_id"] != result_of(thin)["session_id"]
-    assert result_of(again)["session_id"] == result_of(better)["session_id"]
+    assert result_of(better)["output_id"] != result_of(thin)["output_id"]
+    assert result_of(again)["output_id"] == result_of(better)["output_id"]
     assert not result_of(again)["changed"]
 
 
@@ -377,5 +377,5 @@ async def test_who_took_over_is_said_each_time_and_writes_no_second_copy(desk: D
         lacking = await client.call_tool("compact_session", {**ASK, "summarizer": "anthropic"})
 
     assert "there is no key for the model API" in text_of(lacking)
-    assert result_of(lacking)["session_id"] == plain["session_id"]
+    assert result_of(lacking)["output_id"] == plain["output_id"]
     assert not result_of(lacking)["changed"]

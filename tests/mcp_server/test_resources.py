@@ -37,7 +37,7 @@ def snipped(desk: Desk) -> str:
     target = config.target(in_place=False, dry_run=False)
     return snip(
         session_file(desk.session), "toolu_11111111_0002", "toolu_11111111_0004", target, StageSettings()
-    ).session_id
+    ).output_id
 
 
 async def test_the_list_names_the_newest_sessions_by_their_titles(desk: Desk, mode: str) -> None:

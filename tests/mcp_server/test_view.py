@@ -148,13 +148,13 @@ async def test_an_action_is_planned_then_done_then_taken_back(
     desk: Desk, tmp_path: Path, label: str, tool: str
 ) -> None:
     report = await report_of(desk)
-    figures = {"tokens_before": 69_200, "tokens_after": 60_000, "session_id": "new", "reason": "", "verdicts": []}
+    figures = {"tokens_before": 69_200, "tokens_after": 60_000, "output_id": "new", "reason": "", "verdicts": []}
     answers = {
         "report": report,
         f"{tool} dry": answer("", **figures),
         tool: answer("done: written", **figures),
         "context_status": answer("", **report),
-        "undo": answer("removed", source=f"/x/{SESSION_ID}.jsonl"),
+        "undo": answer("removed", source_path=f"/x/{SESSION_ID}.jsonl"),
     }
     heard = in_browser(tmp_path, answers, ACT.replace("LABEL", label))
     _refused, planned, first, done, status, second, undone, again, third = heard
@@ -175,7 +175,7 @@ async def test_an_action_is_planned_then_done_then_taken_back(
 async def test_what_cannot_be_done_is_said(desk: Desk, tmp_path: Path) -> None:
     report = await report_of(desk)
     wrong = {"isError": True, "content": [{"type": "text", "text": "no such result"}]}
-    same = answer("", tokens_before=5, tokens_after=5, reason="too short", session_id="x")
+    same = answer("", tokens_before=5, tokens_after=5, reason="too short", output_id="x")
     answers = {"report": report, "compact_session dry": wrong, "snip_range dry": same}
     steps = 'press("Persist"), look, () => press("Snip"), look'
     driver = re.sub(r"const steps = .*", f"const steps = [() => {steps}];", ACT)

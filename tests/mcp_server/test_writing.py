@@ -47,7 +47,7 @@ async def test_a_snip_makes_a_new_session_and_asks_nobody(desk: Desk, mode: str)
     assert Path(done["output"]).exists()
     assert desk.session.read_bytes() == before
     assert person.asked == []
-    assert f"claude --resume {done['session_id']}" in text_of(result)
+    assert f"claude --resume {done['output_id']}" in text_of(result)
     assert "undo takes it back" in text_of(result)
 
 
@@ -120,7 +120,7 @@ async def test_the_session_that_a_person_is_asked_about_is_the_one_that_is_chang
         assert len(asked) == 1
         assert not answer.is_error
         assert answer.structured_content is not None
-        assert answer.structured_content["source"]["id"] == SESSION_ID
+        assert answer.structured_content["session"]["id"] == SESSION_ID
     else:  # the question is another one, so it is asked anew; the other session has no such messages
         assert [OTHER in question for question in asked] == [False, True]
         assert answer.is_error
@@ -172,7 +172,7 @@ async def test_undo_of_a_new_session_removes_it(desk: Desk, mode: str) -> None:
     async with desk.client(mode) as client:
         made = (await client.call_tool("snip_range", RANGE)).structured_content
         assert made is not None
-        undone = await client.call_tool("undo", {"session": made["session_id"], "confirmed": True})
+        undone = await client.call_tool("undo", {"session": made["output_id"], "confirmed": True})
         again = await client.call_tool("undo", {"session": SESSION_ID, "confirmed": True})
 
     assert not Path(made["output"]).exists()
@@ -191,8 +191,8 @@ async def test_the_way_on_and_the_way_back_are_told_as_long_as_they_are_there(de
     for answer in (made, again):
         result = answer.structured_content
         assert result is not None
-        assert result["resume"] == f"claude --resume {result['session_id']}"
-        assert result["undo"] == f"foldmark undo {result['session_id']}"
+        assert result["resume"] == f"claude --resume {result['output_id']}"
+        assert result["undo"] == f"foldmark undo {result['output_id']}"
         assert f"resume with: {result['resume']}" in text_of(answer)
         assert "undo takes it back" in text_of(answer)
     assert "nothing written: the same was written before" in text_of(again)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from cli.main import COMMANDS
+from core.service.session import SessionRef
+from core.service.usage import Spent
 from scripts import json_docs
 
 
@@ -24,3 +26,13 @@ def test_values_are_listed_and_said() -> None:
     assert "| SessionNotFound | 2 | No session answers to the name, or more than one does. |" in page
     assert "| ApiError | 1 | A model call that gave no answer: `kind` says what to do about it. |" in page
     assert page.count("### SessionRef\n") == 1
+
+
+def test_the_same_has_the_same_key_in_all_results() -> None:
+    kinds: dict[str, set[object]] = {}
+    for model in json_docs.COMMANDS.values():
+        for name, field in model.model_fields.items():
+            kinds.setdefault(name, set()).add(field.annotation)
+
+    assert (kinds["session"], kinds["usage"]) == ({SessionRef}, {Spent})
+    assert not {*kinds} & {"source", "session_id", "remarks", "report"}

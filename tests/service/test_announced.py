@@ -44,7 +44,7 @@ def test_tools_and_agents_are_announced_in_full_again(client: str, tmp_path: Pat
     command = [f"{runner}/ns.sh", "python3", f"{runner}/resume.py", result.output, "--client", client]
     env = {**os.environ, "FOLDMARK_CLIENT_HOME": str(CLIENTS)}
     subprocess.run([*command, "--keep", str(kept)], check=True, capture_output=True, env=env)
-    (resumed,) = kept.rglob(f"{result.session_id}.jsonl")
+    (resumed,) = kept.rglob(f"{result.output_id}.jsonl")
     announced = {str(a["type"]): a for a in attachments(resumed)}
     assert announced.keys() >= LISTS[client]
     assert announced["agent_listing_delta"]["addedTypes"] == before["addedTypes"]

@@ -57,7 +57,7 @@ def test_it_is_answered_from_the_session_and_nothing_is_written(tmp_path: Path) 
     assert result.usage.output_tokens > 0
     assert result.usd is not None
     assert result.usd > 0
-    assert (result.output, result.session_id) == ("", result.session.id)
+    assert (result.output, result.output_id) == ("", "")
     assert fake.bodies[0]["messages"][-1]["content"][-1]["text"] == "What was fixed?"
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
 
@@ -208,7 +208,7 @@ def test_a_saved_session_holds_all_that_was_and_the_question_and_the_answer(tmp_
 
     assert path.read_bytes() == before
     assert view_of(result.output) == [*view_of(path), ("user", "What was fixed?"), ("assistant", "Done.")]
-    assert result.session_id == Path(result.output).stem
+    assert result.output_id == Path(result.output).stem
     with opened(session_file(Path(result.output))) as session:
         assert session.title == "ask: Fix the parser. The password is [REDACTED:password]."
         newest = session.messages[-1].usage

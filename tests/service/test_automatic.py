@@ -165,7 +165,7 @@ def test_by_hand_it_is_compacted_all_the_same_and_warned_of(tmp_path: Path) -> N
     result = compacted(thrashing(tmp_path), Extractive(), automatic=False)
 
     assert result.changed
-    assert "automatic compaction does not help" in result.remarks[-1]
+    assert "automatic compaction does not help" in result.warnings[-1]
 
 
 def test_the_command_counts_in_the_folder_of_its_state(

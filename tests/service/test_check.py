@@ -40,7 +40,7 @@ def test_a_repaired_copy_says_so_in_its_title_and_is_taken_back(torn: Path) -> N
     assert messages(copy) == messages(torn)
     assert repaired(copy, torn.parent).ok
     undone = undo(session_file(copy), torn.parent, torn.parent.parent / "locks")
-    assert (undone.op, undone.removed, undone.source) == ("repair", True, str(torn))
+    assert (undone.op, undone.removed, undone.source_path) == ("repair", True, str(torn))
     assert tree(torn.parent) == before
 
 

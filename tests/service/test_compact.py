@@ -73,9 +73,9 @@ def test_the_result_says_what_was_done(session: Path) -> None:
 
     assert result.changed
     assert (result.how, result.summarizer, result.reason) == ("full", "extractive", "")
-    assert result.source.id == SESSION_ID
-    assert result.source.format == "claude-code"
-    assert Path(result.output) == session.parent / f"{result.session_id}.jsonl"
+    assert result.session.id == SESSION_ID
+    assert result.session.format == "claude-code"
+    assert Path(result.output) == session.parent / f"{result.output_id}.jsonl"
     assert [(s.stage, s.tokens_freed) for s in result.stages] == [("full", result.tokens_before - result.tokens_after)]
     assert (result.loss.kept + result.loss.reachable, result.loss.gone) == (len(before), 0)
     assert result.tokens_after < result.tokens_before
@@ -84,7 +84,7 @@ def test_the_result_says_what_was_done(session: Path) -> None:
 def test_every_choice_makes_a_session_of_its_own(session: Path) -> None:
     def planned(options: Options) -> str:
         target = Target(session.parent / "locks", dry_run=True)
-        return compact(session_file(session), Extractive(), Choices(options, target)).session_id
+        return compact(session_file(session), Extractive(), Choices(options, target)).output_id
 
     plain = Options(500, 3_000)
     limits = plain.restore
@@ -111,7 +111,7 @@ def test_the_new_files_are_for_their_owner_only(session: Path) -> None:
 
 def test_the_summary_says_where_all_of_it_can_be_read(session: Path) -> None:
     result = compacted(session)
-    page = Store.beside(Path(result.output)).page(result.session_id[:8])
+    page = Store.beside(Path(result.output)).page(result.output_id[:8])
     assert str(page) in str(messages(result.output)[0].content[0]["text"])
     assert "Prompt 3" in page.read_text(encoding="utf-8")
 
@@ -218,9 +218,9 @@ def test_the_same_compaction_is_the_same_bytes(session: Path, tmp_path: Path) ->
 
     first, second, other = run("a", 500), run("b", 500), run("b", 2_000)
     assert tree(Path(first.output).parent) == {
-        name: data for name, data in tree(Path(second.output).parent).items() if other.session_id not in name
+        name: data for name, data in tree(Path(second.output).parent).items() if other.output_id not in name
     }
-    assert other.session_id != second.session_id
+    assert other.output_id != second.output_id
 
 
 def test_what_was_written_before_is_left_alone(session: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_subagents_file_becomes_a_session_that_clients_find(tmp_path: Path) ->
     twin = Transcript(agent_id="a0ad4f4")
     twin.rows = made.rows
     other = compacted(twin.write(project / "another" / "subagents" / path.name), dry_run=True)
-    assert other.session_id != result.session_id  # ids of agents collide across sessions
+    assert other.output_id != result.output_id  # ids of agents collide across sessions
 
 
 def test_a_subagents_own_compaction_is_a_conversation(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_other_clients_files_are_compacted_to_messages_json(tmp_path: Path, name
         return
 
     output = Path(result.output)
-    assert output.name == f"{path.stem}.compacted-{result.session_id[:8]}.json"
+    assert output.name == f"{path.stem}.compacted-{result.output_id[:8]}.json"
     document = json.loads(output.read_bytes())
     assert "So far." in str(document["messages"][0])
     shown = messages(output)
@@ -521,7 +521,7 @@ def test_undo_takes_a_new_session_away_with_its_store(session: Path, tmp_path: P
     undone = undo(session_file(Path(result.output)), tmp_path, tmp_path / "locks")
 
     assert tree(session.parent) == before
-    assert undone.model_dump() == {"path": result.output, "op": "compact", "removed": True, "source": str(session)}
+    assert undone.model_dump() == {"path": result.output, "op": "compact", "removed": True, "source_path": str(session)}
 
 
 def test_undo_in_place_takes_back_one_compaction_at_a_time(session: Path, tmp_path: Path) -> None:
@@ -532,11 +532,11 @@ def test_undo_in_place_takes_back_one_compaction_at_a_time(session: Path, tmp_pa
     for state in reversed(states):
         undone = undo(session_file(session), tmp_path, tmp_path / "locks")
         assert session.read_bytes() == state
-        assert (undone.removed, undone.source) == (False, str(session))
+        assert (undone.removed, undone.source_path) == (False, str(session))
 
 
 def test_results_have_the_keys_that_programs_rely_on() -> None:
-    keys = {"source", "output", "session_id", "how", "summarizer", "tokens_before", "tokens_after", "stages", "loss"}
+    keys = {"session", "output", "output_id", "how", "summarizer", "tokens_before", "tokens_after", "stages", "loss"}
     assert keys | {"restored", "changed", "reason"} <= {*CompactResult.model_fields}
 
 
@@ -553,8 +553,8 @@ def test_what_the_summary_names_is_found_from_any_folder(session: Path, monkeypa
     monkeypatch.chdir(session.parent)
     (session.parent / "out").mkdir()
     result = compacted(session, out_dir=Path("out"))
-    page = Store.beside(session.parent / "out" / f"{result.session_id}.jsonl").page(result.session_id[:8])
-    assert result.output == str(session.parent / "out" / f"{result.session_id}.jsonl")
+    page = Store.beside(session.parent / "out" / f"{result.output_id}.jsonl").page(result.output_id[:8])
+    assert result.output == str(session.parent / "out" / f"{result.output_id}.jsonl")
     assert str(page) in str(messages(result.output)[0].content[0]["text"])
 
 
@@ -569,7 +569,7 @@ def test_a_document_is_taken_back_with_its_store_and_record(tmp_path: Path, mark
     assert len({Store.beside(Path(r.output)) for r in results}) == 2
     for result in results:
         undone = undo(session_file(Path(result.output)), tmp_path, tmp_path / "locks")
-        assert (undone.op, undone.removed, undone.source) == ("compact", True, str(path))
+        assert (undone.op, undone.removed, undone.source_path) == ("compact", True, str(path))
     assert {name: data for name, data in tree(tmp_path).items() if not name.startswith("locks")} == before
 
 
@@ -590,7 +590,7 @@ def test_what_came_from_standard_input_can_be_taken_back(session: Path) -> None:
     result = compact(piped, Says("So far."), Choices(Options(0, 3_000), Target(session.parent / "locks")))
     assert '"source":{"path":"-",' in Path(result.output).read_text(encoding="utf-8")
     session.unlink()
-    assert undo(session_file(Path(result.output)), session.parent, session.parent / "locks").source == "-"
+    assert undo(session_file(Path(result.output)), session.parent, session.parent / "locks").source_path == "-"
     assert not Path(result.output).exists()
 
 

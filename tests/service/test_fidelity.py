@@ -102,7 +102,7 @@ def test_another_summary_takes_over_for_one_that_is_none(session: Path) -> None:
     result, text = done(session, Fallback(Scripted("So: <invoke name='Bash'>"), Extractive()))
 
     assert result.summarizer == "extractive"
-    assert "the summary of scripted holds a call of a tool" in result.remarks[0]
+    assert "the summary of scripted holds a call of a tool" in result.warnings[0]
     assert RULE in text
     assert result.fidelity is not None
     assert (result.fidelity.precision, result.fidelity.recall) == (1, 1)
@@ -120,7 +120,7 @@ def test_one_that_is_no_shorter_than_what_it_stands_for_gives_way_too(session: P
     )
 
     assert result.summarizer == "extractive"
-    assert "no less than" in result.remarks[0]
+    assert "no less than" in result.warnings[0]
 
 
 def test_without_another_one_it_is_an_error_and_nothing_is_written(session: Path) -> None:

@@ -72,7 +72,7 @@ def test_what_was_written_is_named_also_when_it_saves_nothing(tmp_path: Path) ->
     assert (result.changed, result.how) == (True, "micro")
     assert result.tokens_after == result.tokens_before
     assert transcripts(tmp_path) == {path, Path(result.output)}
-    assert Path(result.output).stem == result.session_id != path.stem
+    assert Path(result.output).stem == result.output_id != path.stem
 
 
 def test_in_place_the_transcript_itself_is_named(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_comes_to_something_else_is_another_session(tmp_path: Path) -> None
     results = [shortened(path, known, budget) for known, budget in asked]
 
     assert [r.changed for r in results] == [True] * len(asked), results
-    assert len({r.session_id for r in results}) == len({Path(r.output).read_bytes() for r in results}) == len(asked)
+    assert len({r.output_id for r in results}) == len({Path(r.output).read_bytes() for r in results}) == len(asked)
 
 
 def test_what_comes_to_the_same_is_the_same_session_wherever_it_is_written(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_what_comes_to_the_same_is_the_same_session_wherever_it_is_written(tmp_p
 
     assert first.changed
     assert (again.changed, again.reason, again.output) == (False, "the same was written before", first.output)
-    assert elsewhere.session_id == first.session_id
+    assert elsewhere.output_id == first.output_id
     assert str(Path(elsewhere.output).with_suffix("")) in Path(elsewhere.output).read_text()
     assert str(Path(first.output).with_suffix("")) not in Path(elsewhere.output).read_text()
 

@@ -56,7 +56,7 @@ def test_a_secret_is_not_given_away_where_a_piece_ends_within_it() -> None:
 
 def test_messages_come_in_pages_of_at_least_one() -> None:
     messages = [{"role": "user", "content": [{"type": "text", "text": text}]} for text in ("a" * 500, "b", "c")]
-    view = ViewResult(session=REF, messages=messages, ids=[str(n) for n in range(len(messages))], report=[])
+    view = ViewResult(session=REF, messages=messages, ids=[str(n) for n in range(len(messages))], warnings=[])
     pages, offset = [], 0
     while True:
         page = view_page(view, offset, 200)
@@ -74,7 +74,7 @@ def test_messages_come_in_pages_of_at_least_one() -> None:
 def test_messages_come_without_secrets() -> None:
     messages = [{"role": "user", "content": [{"type": "text", "text": "AKIAIOSFODNN7EXAMPL3"}]}]
     page = view_page(
-        ViewResult(session=REF, messages=messages, ids=[str(n) for n in range(len(messages))], report=[]), 0, 1_000
+        ViewResult(session=REF, messages=messages, ids=[str(n) for n in range(len(messages))], warnings=[]), 0, 1_000
     )
 
     assert "AKIA" not in str(page.messages)

@@ -91,11 +91,11 @@ def test_the_copy_has_the_same_rows_a_new_id_and_no_secrets(case: Path) -> None:
 
     copy = Path(result.output)
     assert result.changed
-    assert copy.stem == result.session_id != case.stem
+    assert copy.stem == result.output_id != case.stem
     assert case.read_bytes() == before
     assert leaks(case.parent, case) == []
     assert [r.get("uuid") for r in rows(copy)[1:-1]] == [r["uuid"] for r in map(json.loads, before.splitlines())]
-    assert {r["sessionId"] for r in rows(copy)} == {result.session_id}
+    assert {r["sessionId"] for r in rows(copy)} == {result.output_id}
     assert messages(copy) == redact_messages(messages(case))
     assert "PORT=8443\\nSHA=0123456789abcdef0123456789abcdef01234567" in copy.read_text()
     assert rows(copy)[-1]["customTitle"] == "redacted: My token is [REDACTED:github-token] use it."
@@ -192,7 +192,7 @@ def test_rows_name_the_stored_outputs_of_the_copy(case: Path) -> None:
     result = redacted(made.write(case))
 
     stored = rows(result.output)[3]["toolUseResult"]
-    assert stored == {"persistedOutputPath": old.replace(made.session_id, result.session_id)}
+    assert stored == {"persistedOutputPath": old.replace(made.session_id, result.output_id)}
 
 
 def test_thinking_goes_from_the_first_changed_message_on_and_the_chain_stays_whole(case: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_compaction_is_compared_with_its_source(tmp_path: Path) -> None:
 
     found = compared(result.output)
 
-    assert (found.before.id, found.after.id) == ("a", result.session_id)
+    assert (found.before.id, found.after.id) == ("a", result.output_id)
     assert found.before.tokens == result.tokens_before
     assert found.after.tokens <= result.tokens_after
     assert found.places["gone"].messages == 0

@@ -42,7 +42,9 @@ def test_figures_of_an_unknown_model_are_in_tokens_only() -> None:
 
     assert found.usd is None
     assert found.input_equivalents > 0
-    assert found.read_tokens + found.written_tokens + found.uncached_tokens > found.peak_tokens
+    assert (
+        found.usage.cache_read_tokens + found.usage.cache_creation_tokens + found.usage.input_tokens > found.peak_tokens
+    )
 
 
 def test_model_cache_and_what_is_read_again_can_be_chosen() -> None:

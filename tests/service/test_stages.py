@@ -74,7 +74,7 @@ def test_a_resume_sees_what_the_snip_predicts_and_what_went_is_found_by_its_id(p
     after = messages(result.output)
 
     assert result.changed
-    assert (result.first[-2:], result.last[-2:], result.count) == ("0a", "17", 11)
+    assert (result.from_id[-2:], result.to_id[-2:], result.messages) == ("0a", "17", 11)
     assert said(after) == said(foreseen)
     assert [m.uuid for m in after] == [m.uuid for m in foreseen]
     (marker,) = [m for m in after if m.kind == "meta"]
@@ -144,7 +144,7 @@ def test_a_dry_run_says_all_and_writes_nothing(path: Path) -> None:
     before = tree(path.parent)
     result = snip(session_file(path), FROM, TO, target(path, dry_run=True), DEFAULT)
 
-    assert (result.changed, result.reason, result.count) == (False, "dry run", 11)
+    assert (result.changed, result.reason, result.messages) == (False, "dry run", 11)
     assert result.loss.reachable == 11
     assert result.tokens_after <= result.tokens_before
     assert len(result.verdicts) == 1

@@ -25,7 +25,7 @@ def test_neighbours_of_one_role_are_one_message(tmp_path: Path) -> None:
         ("user", ["One", "Two"]),
         ("assistant", ["Three"]),
     ]
-    assert result.report == []
+    assert result.warnings == []
 
 
 def test_an_interrupted_call_is_completed_for_the_model_and_not_in_the_file(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_an_interrupted_call_is_completed_for_the_model_and_not_in_the_file(tmp_
 def test_what_is_wrong_with_the_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(Transcript().prompt("One").data() + b'{"type":"user","uuid":"x"')
-    assert any("torn" in line or "cut" in line for line in viewed(path).report)
-    assert any(viewed(DATA / "foreign" / "codex" / "damaged.jsonl").report)
+    assert any("torn" in line or "cut" in line for line in viewed(path).warnings)
+    assert any(viewed(DATA / "foreign" / "codex" / "damaged.jsonl").warnings)
 
 
 def test_metadata_alone_is_an_empty_view() -> None:

@@ -206,7 +206,7 @@ def test_other_notes_make_another_session(session: Path) -> None:
     first = done(session, "memory", 500)
     shutil.rmtree(MemoryFiles.beside(session_file(session)).folder)
     noted(session, shown[-9].uuids[-1])
-    assert done(session, "memory", 500).session_id != first.session_id
+    assert done(session, "memory", 500).output_id != first.output_id
 
 
 def test_notes_that_cannot_stand_for_it_give_way_to_a_summary(session: Path) -> None:
@@ -346,7 +346,7 @@ def test_parts_and_whole_are_sessions_of_their_own(session: Path) -> None:
     results = [done(session, "partial", up_to=shown[n].uuid) for n in (16, 25)]
     results += [done(session, "partial", since=shown[n].uuid) for n in (16, 24)]
     results.append(done(session, "full"))
-    assert len({r.session_id for r in results}) == len(results)
+    assert len({r.output_id for r in results}) == len(results)
     assert done(session, "partial", up_to=shown[26].uuid).output == results[1].output  # the same cut
 
 
@@ -434,8 +434,8 @@ def test_hooks_are_asked_in_their_order(session: Path) -> None:
     assert "Port 8080" in shown
     assert "ghp_" not in shown + says.asked[0].instructions
     assert "hooks" in result.restored
-    assert result.remarks[:1] == ("pre said so",)
-    assert result.remarks[-1] == "post failed"
+    assert result.warnings[:1] == ("pre said so",)
+    assert result.warnings[-1] == "post failed"
 
 
 def test_a_hook_forbids_it_and_nothing_is_written(session: Path, tmp_path: Path) -> None:
@@ -453,7 +453,7 @@ def test_when_all_is_put_back_nothing_is_forbidden_any_more(session: Path) -> No
 
     result = done(session, "full", 500, hooks=Late(blocked="Too late"))
     assert result.changed
-    assert "a hook cannot forbid it now: Too late" in result.remarks
+    assert "a hook cannot forbid it now: Too late" in result.warnings
 
 
 def test_a_dry_run_asks_no_hook(session: Path) -> None:
@@ -464,7 +464,7 @@ def test_a_dry_run_asks_no_hook(session: Path) -> None:
 
 def test_what_the_summariser_says_of_itself_is_passed_on(session: Path) -> None:
     result = done(session, "full", 500)
-    assert "It was cut." in result.remarks
+    assert "It was cut." in result.warnings
     assert result.usage == Spent(input_tokens=5, cache_creation_tokens=6, cache_read_tokens=7, output_tokens=8)
 
 
@@ -521,7 +521,7 @@ def test_rows_that_come_while_a_model_writes_are_kept_behind_its_summary(
     if "since" in part:
         assert after[:24] == shown[:24]
         assert after[24].kind == "summary"
-    page = Path(result.output).with_suffix("") / "tool-results" / f"compacted-{result.session_id[:8]}.md"
+    page = Path(result.output).with_suffix("") / "tool-results" / f"compacted-{result.output_id[:8]}.md"
     assert in_place or str(page) == says.asked[0].transcript
     assert in_place or page.exists()
 

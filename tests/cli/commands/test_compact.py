@@ -71,7 +71,7 @@ def test_a_program_gets_one_document(project: Path, capsys: Capture) -> None:
     result = compact(capsys, SESSION_ID, "--keep", "1000")
 
     assert result["changed"] is True
-    assert result["source"]["id"] == SESSION_ID
+    assert result["session"]["id"] == SESSION_ID
     assert result["loss"]["gone"] == 0
     assert Path(result["output"]).parent == project
     assert messages(result["output"])[0].kind == "summary"
@@ -117,13 +117,13 @@ def test_without_any_session_it_says_so_but_to_a_timer(scratch_home: Path, capsy
 def test_a_second_run_changes_nothing(project: Path, capsys: Capture) -> None:
     first = compact(capsys, SESSION_ID, "--keep", "500")
     before = tree(project)
-    for name in (SESSION_ID, first["session_id"]):
+    for name in (SESSION_ID, first["output_id"]):
         assert compact(capsys, name, "--keep", "500")["changed"] is False
     assert run(["compact", SESSION_ID, "--keep", "500"]) == 0
     assert capsys.readouterr().out.endswith(
         f"nothing written: the same was written before: {first['output']}\n"
-        f"resume with:  claude --resume {first['session_id']}\n"
-        f"take back with:  foldmark undo {first['session_id']}\n"
+        f"resume with:  claude --resume {first['output_id']}\n"
+        f"take back with:  foldmark undo {first['output_id']}\n"
     )
     assert tree(project) == before
 
@@ -169,7 +169,7 @@ def test_many_sessions_are_one_line_each_and_a_total(project: Path, capsys: Capt
     ]
 
     results = compact(capsys, str(project), "--keep", "500")
-    assert sorted((r["source"]["id"][0], r["changed"]) for r in results) == [("1", True), ("2", False), ("3", True)]
+    assert sorted((r["session"]["id"][0], r["changed"]) for r in results) == [("1", True), ("2", False), ("3", True)]
 
 
 def test_two_jobs_do_the_same_as_one(project: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -186,12 +186,16 @@ def test_one_that_fails_does_not_end_the_others(project: Path, capsys: Capture) 
     (project / "broken.jsonl").write_text('{"x": 1}\n', encoding="utf-8")
     results = compact(capsys, str(project), code=1)
     failed = [r for r in results if "error" in r]
-    assert [(r["source"], r["error"]["kind"]) for r in failed] == [(str(project / "broken.jsonl"), "UnknownFormat")]
+    assert [(r["session"], r["error"]["kind"]) for r in failed] == [
+        ({"path": str(project / "broken.jsonl")}, "UnknownFormat")
+    ]
     assert any(r.get("changed") for r in results)
 
     assert run(["compact", str(project)]) == 1
     captured = capsys.readouterr()
     assert "broken.jsonl: error: broken.jsonl is no conversation" in captured.err
+    assert "; hint: It reads " in captured.err  # what to do is said here, too
+    assert len(captured.err.splitlines()) == 1
     assert captured.out.splitlines()[-1] == "4 sessions: nothing to do; 3 left alone, 1 failed"
     assert "nothing written: the same was written before" in captured.out
 
@@ -276,7 +280,7 @@ def test_the_folder_that_a_session_ran_in_may_be_gone(project: Path, capsys: Cap
     result = compact(capsys, gone[:6])
     assert result["changed"] is True
     assert result["restored"] == []
-    assert Path(result["output"]).name == f"{result['session_id']}.jsonl"
+    assert Path(result["output"]).name == f"{result['output_id']}.jsonl"
 
 
 def test_unknown_content_is_refused_by_name_and_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:

@@ -79,7 +79,7 @@ def test_a_request_that_is_too_long_twice_fits_at_last(
     result, api = asked(monkeypatch, capsys, script, str(case), "--summarizer", "anthropic")
 
     assert (result["summarizer"], len(api.bodies)) == ("anthropic", 3)
-    assert any("rounds were too much" in remark for remark in result["remarks"])
+    assert any("rounds were too much" in remark for remark in result["warnings"])
     assert "Now fix the login bug." in Path(result["output"]).read_text("utf-8").partition("isCompactSummary")[2]
 
 
@@ -118,14 +118,14 @@ def test_without_that_option_the_offline_summary_takes_over_and_says_so(
     result, _ = asked(monkeypatch, capsys, [answers.prompt_too_long()] * 4, str(case), "--summarizer", "anthropic")
 
     assert (result["summarizer"], result["changed"]) == ("extractive", True)
-    assert "anthropic failed" in result["remarks"][0]
+    assert "anthropic failed" in result["warnings"][0]
 
 
 def test_a_summary_that_is_cut_says_so(case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     cut = answers.cut_off(REPLIES["e"]["text"])
     result, _ = asked(monkeypatch, capsys, [cut, cut], str(case), "--summarizer", "anthropic")
 
-    assert any("is cut" in remark for remark in result["remarks"])
+    assert any("is cut" in remark for remark in result["warnings"])
 
 
 def test_many_sessions_in_one_batch(case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
@@ -146,7 +146,7 @@ def test_a_batch_that_is_not_taken_is_replaced_by_offline_summaries(
     result = json.loads(capsys.readouterr().out)
 
     assert result["summarizer"] == "extractive"
-    assert "there is no key" in result["remarks"][0]
+    assert "there is no key" in result["warnings"][0]
 
 
 def test_a_batch_that_takes_longer_is_gone_on_with(

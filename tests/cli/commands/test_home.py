@@ -92,4 +92,10 @@ def test_without_any_session_it_says_so(capsys: pytest.CaptureFixture[str]) -> N
     assert out.startswith("there is no session in ")
     assert "examples/session.jsonl" in out
     assert run(["--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"sessions": [], "more": False, "total": 0, "folder": "", "newest": None}
+    assert json.loads(capsys.readouterr().out) == {
+        "sessions": [],
+        "more": False,
+        "total": 0,
+        "folder": "",
+        "newest": None,
+    }

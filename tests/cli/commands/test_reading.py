@@ -127,7 +127,7 @@ def test_view_as_json_is_what_the_api_takes(made: Transcript, capsys: Capture) -
 
     assert [m["role"] for m in found["messages"]] == ["user", "assistant", "user", "assistant"]
     assert found["messages"][0]["content"] == [{"type": "text", "text": "Find the needle."}]
-    assert found["report"] == []
+    assert found["warnings"] == []
 
 
 def test_view_shows_errors_pictures_and_lists(tmp_path: Path, capsys: Capture) -> None:
@@ -311,7 +311,7 @@ def test_search_and_output_find_what_a_compaction_took_out(
 ) -> None:
     made.prompt("More " * 9_000).answer("Done.")
     made.write(scratch_home / ".claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
-    new = document(capsys, "compact", SESSION_ID, "--keep", "0")["session_id"]
+    new = document(capsys, "compact", SESSION_ID, "--keep", "0")["output_id"]
     assert made.calls[0] in {h["id"] for h in document(capsys, "search", new, "the needle")["hits"]}
     assert text(capsys, "output", new, made.calls[0], "--lines", "2:2") == "the Needle\n"
 
@@ -323,7 +323,7 @@ def test_undo_removes_a_new_session_and_says_so(made: Transcript, scratch_home: 
     made.prompt("More " * 9_000).answer("Done.")
     path = made.write(scratch_home / ".claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
     result = document(capsys, "compact", SESSION_ID, "--keep", "0")
-    out = text(capsys, "undo", result["session_id"])
+    out = text(capsys, "undo", result["output_id"])
     assert out == f"removed: {result['output']}\nits source is as it was: {path}\n"
     assert [*path.parent.iterdir()] == [path]
 
@@ -336,7 +336,7 @@ def test_undo_removes_a_new_session_and_says_so(made: Transcript, scratch_home: 
         "path": str(path),
         "op": "compact",
         "removed": False,
-        "source": str(path),
+        "source_path": str(path),
     }
 
 

@@ -53,7 +53,7 @@ def test_a_program_gets_the_ends_the_count_and_the_place(path: Path, capsys: pyt
     assert run(["snip", str(path), FROM, TO, "--in-place", "--json"]) == 0
 
     found = json.loads(capsys.readouterr().out)
-    assert (found["first"][-2:], found["last"][-2:], found["count"]) == ("0a", "17", 11)
+    assert (found["from_id"][-2:], found["to_id"][-2:], found["messages"]) == ("0a", "17", 11)
     assert found["output"] == str(path)
     assert found["changed"] is True
     assert found["stages"][0]["stage"] == "snip"
@@ -103,7 +103,7 @@ def test_suggestions_name_ids_that_snip_takes(path: Path, capsys: pytest.Capture
     assert figures is not None
     assert float(figures[1]) == pytest.approx(float(figures[2]) - float(figures[3]), abs=0.11)
     assert run(["snip", str(source), proposal["from_id"], proposal["to_id"], "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["count"] == proposal["messages"]
+    assert json.loads(capsys.readouterr().out)["messages"] == proposal["messages"]
 
 
 def test_where_there_is_nothing_to_propose_it_says_so(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
