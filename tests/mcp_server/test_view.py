@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from core.report.words import KINDS, STATES
 from core.testing import SESSION_ID
 from mcp_server.app import VIEW_URI, page
 from tests.mcp_server.desk import Desk
@@ -99,6 +100,10 @@ def test_the_page_loads_nothing_and_makes_no_html_of_texts() -> None:
 
     assert re.findall(r"(?:src|href)\s*=|url\(|@import|https?:|fetch\(|XMLHttp|WebSocket|import\(", text) == []
     assert re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|localStorage", text) == []
+
+
+def test_the_page_says_what_all_else_says() -> None:
+    assert f"const {{ KINDS, STATES }} = {json.dumps({'KINDS': KINDS, 'STATES': STATES})};" in page()
 
 
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome to look at the page")
