@@ -82,8 +82,8 @@ One document; `compact` and `check` print one line for each session where there 
 each that was updated. The keys here stay; others may be added. Sizes are in the unit that the key ends in, times are
 ISO 8601 in UTC.
 
-The exit code is 0 when all is done or nothing was to be done, 1 when something failed, 2 when the command was used
-wrongly. What failed is said in a document as well: `{"error": {"kind", "message", "hint"}}`; as one of several lines
+The exit code is 0 when all is done or nothing was to be done, 1 when something failed (or was found: `check`,
+`redact --check`, `doctor`), 2 when the command was used wrongly. What failed is said in a document as well: `{"error": {"kind", "message", "hint"}}`; as one of several lines
 it has the key `session` beside it, with the `path` of the file alone. Kinds:
 
 | kind | exit code | meaning |
