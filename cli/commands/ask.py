@@ -18,7 +18,7 @@ from core.service.ask import AskOptions, AskResult, Voice, ask
 from core.service.from_settings import choices_of
 from core.service.operation import Target
 from core.service.stages import StageSettings
-from core.service.surroundings import Machine
+from core.service.surroundings import Workstation
 from core.summarizers import make
 from core.turn.fixed import git_in
 
@@ -63,7 +63,7 @@ def command(
     now, home = datetime.now(UTC), Path.home()
     target = Target(options.lock_dir(), out_dir)
     choices = choices_of(settings, home, target, StageSettings(Measuring.of(settings), now))
-    machine = Machine(home, settings.claude_dir, partial(git_in, env=os.environ), now.astimezone().tzinfo or UTC)
+    machine = Workstation(home, settings.claude_dir, partial(git_in, env=os.environ), now.astimezone().tzinfo or UTC)
     printed = _Printed()
     voice = Voice(
         endpoint(),

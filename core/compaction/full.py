@@ -60,7 +60,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CompactionPlan:
     """A compaction that has not been written."""
 
     gone: tuple[Message, ...]
@@ -112,7 +112,7 @@ def plan(
     about: About = NOTHING_KNOWN,
     repairer: Repairer | None = None,
     rescue: Rescue | None = None,
-) -> Plan:
+) -> CompactionPlan:
     """The compaction of an active view.
 
     `cut` is what goes, where that was chosen before.  What is wrong in the summary's prose goes back to the
@@ -136,14 +136,16 @@ def plan(
         *restore(messages, stays, context.cwd, options.restore),
         *restored_state(state, messages, stays, options.restore),
     )
-    draft = Plan(gone, tuple(kept), summary, restored, (), 0, 0, tuple(head), (*added.remarks, *summary.remarks), found)
+    draft = CompactionPlan(
+        gone, tuple(kept), summary, restored, (), 0, 0, tuple(head), (*added.remarks, *summary.remarks), found
+    )
     planned = measured(draft, context)
     if too_little := gain_missing(planned, 0 if cut.direction else MIN_GAIN):
         raise NothingToCompact(too_little)
     return with_session_start(planned, context, hooks, about)
 
 
-def with_session_start(planned: Plan, context: Context, hooks: Hooks, about: About) -> Plan:
+def with_session_start(planned: CompactionPlan, context: Context, hooks: Hooks, about: About) -> CompactionPlan:
     """The plan with what the hooks tell the session that begins anew."""
     said = hooks.session_start(about)
     remarks = (*planned.remarks, *said.remarks)
@@ -155,12 +157,14 @@ def with_session_start(planned: Plan, context: Context, hooks: Hooks, about: Abo
     return measured(replace(planned, restored=(*planned.restored, text), remarks=remarks), context)
 
 
-def assembled(context: Context, gone: tuple[Message, ...], kept: tuple[Message, ...], summary: Summary) -> Plan:
+def assembled(
+    context: Context, gone: tuple[Message, ...], kept: tuple[Message, ...], summary: Summary
+) -> CompactionPlan:
     """The plan that these parts make; `kept` are the last messages."""
-    return measured(Plan(gone, kept, summary, (), (), 0, 0), context)
+    return measured(CompactionPlan(gone, kept, summary, (), (), 0, 0), context)
 
 
-def measured(draft: Plan, context: Context) -> Plan:
+def measured(draft: CompactionPlan, context: Context) -> CompactionPlan:
     """The plan with its sizes."""
     sizes_tokens, measure, overhead_tokens = context.sizes_tokens, context.measure, context.overhead_tokens
     texts = [text_message("summary", draft.summary.text), *(text_message("meta", r.text) for r in draft.restored)]
@@ -170,7 +174,7 @@ def measured(draft: Plan, context: Context) -> Plan:
     return replace(draft, sizes_tokens=sizes, tokens_before=before, tokens_after=after)
 
 
-def gain_missing(planned: Plan, least_share: float = MIN_GAIN) -> str:
+def gain_missing(planned: CompactionPlan, least_share: float = MIN_GAIN) -> str:
     """Why a plan frees too little to be worth it, "" if it frees at least that share of the messages' tokens."""
     before = planned.tokens_before - planned.overhead_tokens
     freed = planned.tokens_before - planned.tokens_after

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core import defaults
-from core.compaction.full import Context, Plan, assembled, gain_missing
+from core.compaction.full import CompactionPlan, Context, assembled, gain_missing
 from core.context.rounds import cut_points, in_thinking_loop
 from core.context.tokens.words import tokens as short
 from core.errors import NoUsableMemory
@@ -54,7 +54,7 @@ def plan_from_memory(
     threshold_tokens: int | None = None,
     in_file: Callable[[str], bool] = lambda _uuid: False,
     rules: TailRules = DEFAULT_TAIL,
-) -> Plan:
+) -> CompactionPlan:
     """The compaction of an active view by the notes of its session.
 
     The tail begins behind the last message that the notes cover, and is widened backwards by `rules`.  `in_file` says

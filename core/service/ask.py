@@ -17,7 +17,7 @@ from pathlib import Path
 from core.api.endpoint import Endpoint
 from core.api.metered import NO_CAPS, Metered
 from core.api.payload import prompt_tokens
-from core.compaction.full import Context, Plan, with_session_start
+from core.compaction.full import CompactionPlan, Context, with_session_start
 from core.compaction.hooks import About, allowed
 from core.context.tokens.estimate import PRIOR
 from core.context.tokens.ledger import ContextSize
@@ -31,7 +31,7 @@ from core.service.job import DEFAULT_NOTES, Choices
 from core.service.operation import Operation, StageReport
 from core.service.plain import sendable, tools_of
 from core.service.session import Result, Session, SessionRef, opened, window_of
-from core.service.surroundings import Machine, Surroundings
+from core.service.surroundings import Surroundings, Workstation
 from core.service.usage import Spent, spent
 from core.stages.base import Stage
 from core.stages.collapse import Collapse
@@ -41,7 +41,7 @@ from core.stages.snip import Snip
 from core.stages.tool_budget import ToolBudget
 from core.summarizers.base import Summarizer
 from core.summarizers.extractive import Extractive
-from core.transcript.materialize import Compacted, derived_id
+from core.transcript.materialize import NewHistory, derived_id
 from core.transcript.projects import SessionFile
 from core.transcript.records import Record
 from core.transcript.store import Store
@@ -121,7 +121,7 @@ def ask(
     choices: Choices,
     voice: Voice,
     options: AskOptions = AskOptions(),
-    machine: Machine | None = None,
+    machine: Workstation | None = None,
 ) -> AskResult:
     """Asks about a session; its transcript keeps its bytes.
 
@@ -144,7 +144,7 @@ class _Ask:
     choices: Choices
     voice: Voice
     options: AskOptions
-    machine: Machine | None
+    machine: Workstation | None
 
     def result(self) -> AskResult:
         now = self.voice.clock()
@@ -211,7 +211,7 @@ class _Ask:
             calibration=session.size.calibration if session.model.tokenizer == model.tokenizer else PRIOR,
         )
 
-    def _by_notes(self, context: Context) -> Plan:
+    def _by_notes(self, context: Context) -> CompactionPlan:
         """The notes of the session in the place of what they cover, with what hooks have to say."""
         session, choices = self.session, self.choices
         try:
@@ -288,7 +288,7 @@ class _Saved:
         view = self.talk.work.scene().view().messages
         return [originals[m.uuid] if m.uuid in originals and sent.get(m.uuid) == m else m for m in view]
 
-    def _compacted(self, messages: Sequence[Message], own: ContextSize) -> Compacted:
+    def _compacted(self, messages: Sequence[Message], own: ContextSize) -> NewHistory:
         session = self.operation.session
         before = session.messages
         known = {m.uuid: n for m, n in zip(before, own.item_tokens, strict=True)}
@@ -298,7 +298,7 @@ class _Saved:
         kept = messages[1:] if is_new else messages
         there = {m.uuid for m in messages}
         same = next((i for i, (a, b) in enumerate(zip(kept, before, strict=False)) if a is not b), len(before))
-        return Compacted(
+        return NewHistory(
             session_id=self.operation.new_id,
             summary="".join(block_text(b) for b in messages[0].content) if is_new else "",
             kept=kept,

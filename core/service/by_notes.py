@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from core.compaction.cut import Cut
-from core.compaction.full import Context, Plan, measured, with_session_start
+from core.compaction.full import CompactionPlan, Context, measured, with_session_start
 from core.compaction.hooks import allowed
 from core.compaction.memory import Memory, plan_from_memory
 from core.compaction.restore_state import restored_state
@@ -61,10 +61,10 @@ class _Noted(Task):
         return self.job.context(str(self.history))
 
     @cached_property
-    def _draft(self) -> Plan:
+    def _draft(self) -> CompactionPlan:
         return by_notes(self.job.session, self._context, self._held, self._rules, self.job.options.keep_tokens)
 
-    def planned(self) -> Plan:
+    def planned(self) -> CompactionPlan:
         """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
         job = self.job
         draft = self._draft  # first: where notes are of no use, it is the next way that asks the hooks
@@ -77,7 +77,7 @@ class _Noted(Task):
         return ["memory", self._held.sha256, str(self.job.options.keep_tokens)]
 
 
-def by_notes(session: Session, context: Context, held: Held, rules: NotesRules, keep_tokens: int) -> Plan:
+def by_notes(session: Session, context: Context, held: Held, rules: NotesRules, keep_tokens: int) -> CompactionPlan:
     """The notes in the place of what they cover of a session; raises as `plan_from_memory`."""
     room_tokens = budget_tokens(rules.limits.most_tokens, session.window_tokens)
     path = MemoryFiles.beside(session.file).notes_path

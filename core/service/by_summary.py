@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from core.compaction.cut import Cut
-from core.compaction.full import Plan, choose, plan, text_message
+from core.compaction.full import CompactionPlan, choose, plan, text_message
 from core.compaction.state import NO_STATE, State, state_of
 from core.context.rounds import cut_points, in_thinking_loop
 from core.report.fidelity import fidelity
@@ -19,7 +19,7 @@ from core.service.operation import WRITTEN_BEFORE, Loss, Operation, StageReport
 from core.service.usage import spent
 from core.summarizers.fallback import remarks_of, repairer_of, rescue_of
 from core.transcript.formats.summarised import is_settled, with_head
-from core.transcript.materialize import Compacted, derived_id
+from core.transcript.materialize import NewHistory, derived_id
 from core.transcript.note import note_of
 from core.transcript.records import Record
 
@@ -125,7 +125,7 @@ class Task:
         claude = self.job.session.claude
         return state_of(*claude, self.job.session.messages) if claude else NO_STATE
 
-    def planned(self) -> Plan:
+    def planned(self) -> CompactionPlan:
         """What would be done; raises as `core.compaction.full.plan`."""
         job = self.job
         job.asked.new_id = self.operation.new_id
@@ -169,7 +169,7 @@ class Task:
             stored=stored or msgspec.UNSET,
         )
 
-    def _content(self, planned: Plan) -> bytes:
+    def _content(self, planned: CompactionPlan) -> bytes:
         """What is written, but for the record."""
         if self.job.session.claude:
             return self.operation.rows(self._compacted(planned))
@@ -180,9 +180,9 @@ class Task:
         front += [text_message("meta", r.text) for r in planned.restored]
         return self.operation.document([*planned.head, *front, *planned.kept])
 
-    def _compacted(self, planned: Plan) -> Compacted:
+    def _compacted(self, planned: CompactionPlan) -> NewHistory:
         head = len(planned.head)
-        return Compacted(
+        return NewHistory(
             session_id=self.operation.new_id,
             summary=planned.summary.text,
             kept=(*planned.head, *planned.kept),
@@ -201,14 +201,14 @@ class Task:
             overhead_tokens=planned.overhead_tokens,
         )
 
-    def _kept_tokens(self, planned: Plan) -> int:
+    def _kept_tokens(self, planned: CompactionPlan) -> int:
         """What the next compaction is told that was kept: as much as was asked for, or what a part left."""
         if not self.cut.direction:
             return self.job.options.keep_tokens
         front = len(planned.head)
         return sum(planned.sizes_tokens[:front]) + sum(planned.sizes_tokens[front + 1 + len(planned.restored) :])
 
-    def result(self, planned: Plan, reason: str, remarks: tuple[str, ...] = ()) -> CompactResult:
+    def result(self, planned: CompactionPlan, reason: str, remarks: tuple[str, ...] = ()) -> CompactResult:
         """What the plan comes to; `reason`: why it was not carried out."""
         kept, gone = len(planned.head) + len(planned.kept), len(planned.gone)
         return CompactResult(

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.compaction.full import Measure, Plan
+from core.compaction.full import CompactionPlan, Measure
 from core.context.decisions import Decision, State, fold
 from core.model import Message
 from core.service.job import Job
 from core.service.past_decisions import decided, still_about, take_along, with_contents_back
-from core.stages.base import Plan as StagePlan
-from core.stages.base import Scene, applied
+from core.stages.base import Plan, Scene, applied
 from core.stages.media import Media, MediaSettings
 from core.transcript.store import Store
 
@@ -24,14 +23,14 @@ class FinalPlan:
     names its file stands for each.
     """
 
-    plan: Plan
+    plan: CompactionPlan
     decisions: tuple[Decision, ...]
     """What was decided, before and now, about what is kept: it holds in the new session too."""
     _earlier: tuple[Decision, ...]
-    _media: StagePlan
+    _media: Plan
 
     @classmethod
-    def of(cls, planned: Plan, job: Job, store: Store) -> FinalPlan:
+    def of(cls, planned: CompactionPlan, job: Job, store: Store) -> FinalPlan:
         """A plan settled; `store` is that of the result."""
         earlier = decided(job.session)
         old = Store.beside(job.session.path)
@@ -50,7 +49,9 @@ class FinalPlan:
         take_along(store, job.session, self._earlier)
 
 
-def _with(planned: Plan, head: Sequence[Message], kept: Sequence[Message], measure: Measure) -> Plan:
+def _with(
+    planned: CompactionPlan, head: Sequence[Message], kept: Sequence[Message], measure: Measure
+) -> CompactionPlan:
     """The plan with other contents of what stays, measured anew."""
     sizes = [*planned.sizes_tokens]
     tail = len(sizes) - len(planned.kept)

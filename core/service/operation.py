@@ -22,7 +22,7 @@ from core.service.session import CLAUDE_CODE, Result, Session, SessionRef
 from core.transcript.documents import record_of, write_document
 from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.live import FileState
-from core.transcript.materialize import Compacted, derived_id, materialize
+from core.transcript.materialize import NewHistory, derived_id, materialize
 from core.transcript.projects import SUFFIX
 from core.transcript.reader import Log
 from core.transcript.records import STDIN, Record, Source, digest_of_ends, first_record
@@ -213,7 +213,7 @@ class Operation:
         if FileState.of(log.path).size != log.size:
             raise Changed(f"{log.path} was written by another program meanwhile", "run the command again")
 
-    def rows(self, compacted: Compacted) -> bytes:
+    def rows(self, compacted: NewHistory) -> bytes:
         """The rows of a transcript's new history."""
         assert self.session.claude is not None
         return b"".join(row + b"\n" for row in materialize(*self.session.claude, compacted))

@@ -21,7 +21,7 @@ from core.service.past_decisions import decided, take_along, with_contents_back
 from core.service.session import Session, opened
 from core.stages.base import Plan, Scene, applied
 from core.stages.edits import store_bodies, store_pages
-from core.transcript.materialize import Compacted, derived_id
+from core.transcript.materialize import NewHistory, derived_id
 from core.transcript.projects import SessionFile
 from core.transcript.records import Record
 from core.transcript.store import Store
@@ -270,10 +270,10 @@ class _Written:
             return run.operation.document(self.messages)
         return run.operation.rows(self._compacted(self.result())) if self.differs else b""
 
-    def _compacted(self, result: StageResult) -> Compacted:
+    def _compacted(self, result: StageResult) -> NewHistory:
         run = self.run
         there = {m.uuid for m in self.messages}
-        return Compacted(
+        return NewHistory(
             session_id=run.operation.new_id,
             summary="",
             kept=self.messages,

@@ -51,7 +51,7 @@ from core.turn.state import TurnState
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Workstation:
     """The machine that a question is asked on."""
 
     home: Path
@@ -69,7 +69,7 @@ class Surroundings:
     session: Session
     messages: Sequence[Message]
     """Its active view as it is sent."""
-    machine: Machine
+    machine: Workstation
     now: datetime
 
     @cached_property

@@ -37,7 +37,7 @@ def derived_id(*parts: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class NewHistory:
     """What the new history is made of.
 
     `kept` are the messages that stay, or that stand in for others; `prompt_tokens` the projected size of the request
@@ -74,7 +74,7 @@ class Compacted:
 
 @dataclass(slots=True)
 class _Writer:
-    plan: Compacted
+    plan: NewHistory
     envelope: dict[str, JSON]
     place: dict[str, JSON]
     rewriter: Rewriter
@@ -89,7 +89,7 @@ class _Writer:
         return {**row, **self.place, **link}
 
 
-def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
+def materialize(log: Log, chain: Chain, plan: NewHistory) -> list[bytes]:
     """The rows of the new history, in file order, without line ends."""
     leaf = chain.leaf
     assert leaf is not None  # nothing is compacted of an empty chain
@@ -127,7 +127,7 @@ def materialize(log: Log, chain: Chain, plan: Compacted) -> list[bytes]:
     return [msgspec.json.encode(row) for row in rows]
 
 
-def _place(plan: Compacted, last: dict[str, JSON]) -> dict[str, JSON]:
+def _place(plan: NewHistory, last: dict[str, JSON]) -> dict[str, JSON]:
     """Where a row belongs: a session of its own; in place, whatever the last row belongs to (a subagent, say)."""
     own: dict[str, JSON] = {"isSidechain": False, "entrypoint": "cli", "sessionId": plan.session_id}
     return own | {k: last[k] for k in ("isSidechain", "sessionId", "agentId") if k in last} if plan.in_place else own
@@ -165,11 +165,11 @@ def _summary(writer: _Writer, leaf: Entry) -> Iterator[dict[str, JSON]]:
         yield writer.put(note, _derived(plan, leaf, "restored", str(n)), writer.clock)
 
 
-def _derived(plan: Compacted, leaf: Entry, *name: str) -> str:
+def _derived(plan: NewHistory, leaf: Entry, *name: str) -> str:
     return derived_id(*name, plan.session_id, leaf.uuid, plan.summary)
 
 
-def _metadata(plan: Compacted) -> dict[str, JSON]:
+def _metadata(plan: NewHistory) -> dict[str, JSON]:
     counted: dict[str, JSON] = {"messagesSummarized": len(plan.gone)} if plan.direction else {}
     return {"trigger": "manual", "preTokens": plan.tokens_before, "postTokens": plan.tokens_after, **counted}
 
@@ -184,7 +184,7 @@ def _kept(writer: _Writer, order: Sequence[tuple[int, Entry | None]]) -> Iterato
             yield writer.put(row, entry.uuid, _time(entry.timestamp))
 
 
-def _order(plan: Compacted, chain: Chain) -> list[tuple[int, Entry | None]]:
+def _order(plan: NewHistory, chain: Chain) -> list[tuple[int, Entry | None]]:
     """Each row with the place of the message that it belongs to, or stands behind; None for one that has no row yet.
 
     A row behind one that is gone is gone too.
@@ -201,7 +201,7 @@ def _order(plan: Compacted, chain: Chain) -> list[tuple[int, Entry | None]]:
     return sorted(order, key=lambda item: item[0])
 
 
-def _singletons(log: Log, plan: Compacted, leaf: str) -> list[dict[str, JSON]]:
+def _singletons(log: Log, plan: NewHistory, leaf: str) -> list[dict[str, JSON]]:
     """The newest of the rows that count once: in place, a list that reads the end of a file finds them there again."""
     types = (*_SINGLETONS, *(_TITLES if plan.in_place else ()))
     last = {e.type: e for e in log.entries if e.type in types or e.type == "last-prompt"}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from core.compaction.full import Context, Options, Plan, plan, text_message
+from core.compaction.full import CompactionPlan, Context, Options, plan, text_message
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.restore import RestoreLimits
 from core.context.decisions import State
@@ -21,8 +21,7 @@ from core.context.tokens.window import Levels, levels
 from core.defaults import KEEP_TOKENS
 from core.errors import CompactionError, NothingToCompact
 from core.model import JSON, Block, Message, text_block, tool_uses
-from core.stages.base import Plan as StagePlan
-from core.stages.base import Scene, Stage
+from core.stages.base import Plan, Scene, Stage
 from core.stages.collapse import Collapse
 from core.stages.edits import store_bodies, store_pages
 from core.stages.microcompact import Microcompact
@@ -44,7 +43,7 @@ from core.turn.peel import Peeled, peel
 from core.turn.request import RequestOptions, blocks_of, build
 from core.turn.state import TurnState
 
-MemoryPlan = Callable[[Context], Plan]
+MemoryPlan = Callable[[Context], CompactionPlan]
 """A compaction by the session's notes; raises CompactionError for none."""
 
 
@@ -154,7 +153,7 @@ class Work:
         system = blocks_of(settings.system, self.fixed.system)
         return build(scene, system, settings.tools, how, front=(self.fixed.user.message(),))
 
-    def decide(self, scene: Scene, planned: StagePlan) -> StagePlan:
+    def decide(self, scene: Scene, planned: Plan) -> Plan:
         """Stores what a plan takes out and records its decisions; what was carried out of it.
 
         Raises WriteFailed, then nothing was decided.
@@ -226,14 +225,16 @@ class Work:
         """Stores messages that go."""
         self.store.archive(page, gone, f"What was taken out of session {self.state.session}")
 
-    def _by_memory(self, memory: MemoryPlan | None, context: Context) -> Plan | None:
+    def _by_memory(self, memory: MemoryPlan | None, context: Context) -> CompactionPlan | None:
         try:
             planned = memory(context) if memory else None
         except CompactionError:
             return None
         return planned if planned and planned.tokens_after < self.levels.auto_threshold else None
 
-    def _by_summary(self, context: Context, summarizer: Summarizer, keep_tokens: int | None, about: About) -> Plan:
+    def _by_summary(
+        self, context: Context, summarizer: Summarizer, keep_tokens: int | None, about: About
+    ) -> CompactionPlan:
         settings = self.settings
         keep = settings.keep_tokens if keep_tokens is None else keep_tokens
         return plan(
@@ -259,7 +260,7 @@ class _Forked:
         return self.summarizer.summarize(replace(request, fork=self.body))
 
 
-def _unanswered(messages: Sequence[Message], planned: Plan, attached: frozenset[str]) -> tuple[str, ...]:
+def _unanswered(messages: Sequence[Message], planned: CompactionPlan, attached: frozenset[str]) -> tuple[str, ...]:
     """The last prompt, and those that arrived while it was worked at, where there is no answer yet, or only a part.
 
     They stay word for word, if they are not kept anyway.
@@ -272,7 +273,7 @@ def _unanswered(messages: Sequence[Message], planned: Plan, attached: frozenset[
     return tuple(uuid for uuid in prompts[typed:] if uuid not in kept)
 
 
-def _event(how: How, trigger: Trigger, planned: Plan, unanswered: Sequence[str]) -> Compacted:
+def _event(how: How, trigger: Trigger, planned: CompactionPlan, unanswered: Sequence[str]) -> Compacted:
     """The boundary of a plan: what stands for what went, the unanswered prompts, and what stays."""
     key = [u for m in planned.gone for u in m.uuids]
     summary = replace(text_message("summary", planned.summary.text), uuids=(derived_id("summary", *key),))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.compaction.cut import SLACK
-from core.compaction.full import MIN_GAIN, Context, Options, Plan, choose, plan, text_message
+from core.compaction.full import MIN_GAIN, CompactionPlan, Context, Options, choose, plan, text_message
 from core.compaction.restore import RestoreLimits
 from core.errors import CompactionError, NothingToCompact, SummaryRejected
 from core.model import Block, Kind, Message
@@ -55,7 +55,7 @@ def planned(
     says: Says | None = None,
     cwd: str = "",
     front_tokens: int = 10,
-) -> Plan:
+) -> CompactionPlan:
     options = Options(keep, 3_000, "Mind the tests", RestoreLimits())
     each = list(sizes) or [100] * len(shown)
     context = Context(shown, each, 5_000, lambda front: [front_tokens] * len(front), cwd, "/h.md")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.compaction.full import Context, Plan
+from core.compaction.full import CompactionPlan, Context
 from core.compaction.memory import DEFAULT_TAIL, Memory, TailRules, plan_from_memory
 from core.context.rounds import cut_points
 from core.errors import NoUsableMemory
@@ -49,7 +49,7 @@ def planned(
     threshold: int | None = None,
     front: int = 100,
     in_file: Sequence[str] = (),
-) -> Plan:
+) -> CompactionPlan:
     memory = Memory(notes, PATH, 8_000) if notes else None
     sizes = [each] * len(shown)
     return plan_from_memory(

@@ -20,7 +20,7 @@ from core.service.ask import AskOptions, AskResult, Voice, ask
 from core.service.job import Choices
 from core.service.memory import update
 from core.service.operation import Target
-from core.service.surroundings import Machine
+from core.service.surroundings import Workstation
 from core.summarizers.base import DEFAULT_BUDGET_CHARS
 from core.testing import Transcript
 from core.transcript.projects import session_file
@@ -49,12 +49,12 @@ def no_git(_folder: Path) -> Git:
     return lambda args: {"rev-parse": "true", "branch": "feature-x"}.get(args[0])
 
 
-def machine(project: Path, **fields: Any) -> Machine:
+def machine(project: Path, **fields: Any) -> Workstation:
     home = project.parents[1]
-    return Machine(**{"home": home, "claude_dir": home / ".claude", "git": no_git, **fields})
+    return Workstation(**{"home": home, "claude_dir": home / ".claude", "git": no_git, **fields})
 
 
-def asked(path: Path, fake: Fake, on: Machine | None, save: bool = False, **choices: Any) -> AskResult:
+def asked(path: Path, fake: Fake, on: Workstation | None, save: bool = False, **choices: Any) -> AskResult:
     voice = Voice(fake, lambda: NOW, lambda: 0.0)
     options = Options(choices.pop("keep_tokens", KEEP_TOKENS), DEFAULT_BUDGET_CHARS)
     chosen = Choices(options, Target(path.parent / "locks"), **choices)

@@ -15,7 +15,7 @@ from core.context.view import messages_of
 from core.model import JSON, Block, Message
 from core.testing import SESSION_ID, Transcript
 from core.transcript.chain import load
-from core.transcript.materialize import Compacted, derived_id, materialize
+from core.transcript.materialize import NewHistory, derived_id, materialize
 from tests.disk import messages
 
 NEW_ID = "22222222-2222-4222-8222-222222222222"
@@ -39,7 +39,7 @@ def written(folder: Path, made: Transcript, keep: int, **fields: object) -> list
         plan = {"summary": "So far.", "kept": kept, "prompt_tokens": sizes} | fields
         in_place = fields.get("in_place")
         new_id = made.session_id if in_place else NEW_ID
-        rows = materialize(log, chain, Compacted(new_id, tokens_before=9_000, tokens_after=1_100, **plan))  # type: ignore[arg-type]
+        rows = materialize(log, chain, NewHistory(new_id, tokens_before=9_000, tokens_after=1_100, **plan))  # type: ignore[arg-type]
     old = path.read_bytes() if in_place else b""
     (folder / "out.jsonl").write_bytes(old + b"".join(row + b"\n" for row in rows))
     return [json.loads(row) for row in rows]
@@ -322,7 +322,7 @@ def test_content_that_was_replaced_is_written_as_it_is_shown(folder: Path) -> No
         shown = messages_of(log, chain)
         stub: Block = {**shown[4].content[0], "content": "[cleared]"}
         kept = (*shown[:4], Message("user", "results", (stub,), shown[4].uuids, timestamp=shown[4].timestamp), shown[5])
-        plan = Compacted(NEW_ID, "", kept, [1] * 6, 10, 9, changed_from=4)
+        plan = NewHistory(NEW_ID, "", kept, [1] * 6, 10, 9, changed_from=4)
         rows = [json.loads(row) for row in materialize(log, chain, plan)]
 
     assert [row["type"] for row in rows] == [row["type"] for row in session().rows if "'So.'" not in str(row)]
@@ -340,13 +340,13 @@ def test_a_message_that_stands_in_for_others_is_a_note_and_dropped_rows_are_gone
             "user", "meta", ({"type": "text", "text": "[folded]"},), ("stand-in",), timestamp=shown[0].timestamp
         )
         gone = frozenset(uuid for m in shown[:2] for uuid in m.uuids)
-        plan = Compacted(NEW_ID, "", (note, *shown[2:]), [1] * 5, 10, 9, dropped=gone)
+        plan = NewHistory(NEW_ID, "", (note, *shown[2:]), [1] * 5, 10, 9, dropped=gone)
         rows = [json.loads(row) for row in materialize(log, chain, plan)]
 
         assert (rows[0]["uuid"], rows[0]["isMeta"]) == ("stand-in", True)
         assert not gone & {row.get("uuid") for row in rows}
 
-        in_place = Compacted(SESSION_ID, "", (note, *shown[2:]), [1] * 5, 10, 9, dropped=gone, in_place=True)
+        in_place = NewHistory(SESSION_ID, "", (note, *shown[2:]), [1] * 5, 10, 9, dropped=gone, in_place=True)
         rows = [json.loads(row) for row in materialize(log, chain, in_place)]
         assert [row["type"] for row in rows[:2]] == ["system", "user"]
         assert "foldmark" not in rows[0]
@@ -431,7 +431,7 @@ def test_what_stands_beside_a_replaced_result_is_shortened_and_keeps_its_shape(f
         shown = list(messages_of(log, chain))
         block: Block = {**shown[2].content[0], "content": "[stored]"}
         shown[2] = replace(shown[2], content=(block,))
-        plan = Compacted(NEW_ID, "", shown, [9] * len(shown), 10, 9, changed_from=2)
+        plan = NewHistory(NEW_ID, "", shown, [9] * len(shown), 10, 9, changed_from=2)
         rows = [json.loads(row) for row in materialize(log, chain, plan)]
 
     assert rows[2]["toolUseResult"] == {
@@ -455,7 +455,7 @@ def parted(folder: Path, made: Transcript, head: int, tail: int = 0, **fields: o
         kept = (*shown[:head], *shown[end:])
         gone = frozenset(uuid for m in shown[head:end] for uuid in m.uuids)
         in_place = fields.get("in_place")
-        plan = Compacted(
+        plan = NewHistory(
             made.session_id if in_place else NEW_ID, "So far.", kept, [500] * len(kept), 9_000, 1_100,
             summary_at=head, gone=gone, direction="from", changed_from=head, **fields,  # type: ignore[arg-type]
         )  # fmt: skip

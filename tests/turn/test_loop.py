@@ -16,7 +16,7 @@ import pytest
 from core.api.endpoint import Reply
 from core.attachments.base import Queued, World
 from core.attachments.date_change import DateChange
-from core.compaction.full import Context, Plan, assembled
+from core.compaction.full import CompactionPlan, Context, assembled
 from core.compaction.hooks import CommandHooks
 from core.context.rounds import tail_start
 from core.errors import ApiError, CompactionError, ContextFull, NothingToCompact, SummaryRejected
@@ -371,7 +371,7 @@ def test_a_context_that_fills_at_once_stops_automatic_compaction_for_the_session
     assert talk.work.state.auto.refills == 0
 
 
-def notes(context: Context) -> Plan:
+def notes(context: Context) -> CompactionPlan:
     messages = tuple(context.messages)
     start = tail_start(messages, context.sizes_tokens, 4_000)
     return assembled(context, messages[:start], messages[start:], Summary("The notes.", "memory"))
@@ -388,11 +388,11 @@ def test_the_notes_of_the_session_come_before_a_summary(tmp_path: Path) -> None:
     assert block_text(talk.work.state.messages[0].content[0]) == "The notes."
 
 
-def no_notes(*_: Any) -> Plan:
+def no_notes(*_: Any) -> CompactionPlan:
     raise CompactionError("there are none")
 
 
-def large_notes(context: Context) -> Plan:
+def large_notes(context: Context) -> CompactionPlan:
     messages = tuple(context.messages)
     return assembled(context, messages[:-2], messages[-2:], Summary(huge_prompt(28_000), "memory"))
 
