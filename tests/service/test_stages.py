@@ -230,7 +230,7 @@ def test_what_cannot_be_stored_stays(path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: object) -> None:
         raise WriteFailed("no space left")
 
-    monkeypatch.setattr(Store, "put", full)
+    monkeypatch.setattr(Store, "put_all", full)
     block: Block = {"type": "tool_result", "tool_use_id": "toolu_r001", "content": "the whole"}
     result = run(path, Replaced("toolu_r001", "short", "cleared"), bodies=[Stored("toolu_r001", "Read", block)])
 
