@@ -83,8 +83,9 @@ each that was updated. The keys here stay; others may be added. Sizes are in the
 ISO 8601 in UTC.
 
 The exit code is 0 when all is done or nothing was to be done, 1 when something failed (or was found: `check`,
-`redact --check`, `doctor`), 2 when the command was used wrongly. What failed is said in a document as well: `{"error": {"kind", "message", "hint"}}`; as one of several lines
-it has the key `session` beside it, with the `path` of the file alone. Kinds:
+`redact --check`, `doctor`), 2 when the command was used wrongly. What failed is said in a document as well:
+`{"error": {"kind", "message", "hint"}}`; as one of several lines it has the key `session` beside it, with the `path` of
+the file alone. Kinds:
 
 | kind | exit code | meaning |
 | --- | --- | --- |
