@@ -256,7 +256,7 @@ class _Backwards:
     @property
     def is_long(self) -> bool:
         """Whether much is left to read, and no boundary near the end makes an end of it."""
-        return self._end > HALVES_BYTES and self._size - self._end >= (0 if self._whole else HALVES_BYTES // 4)
+        return self._end > HALVES_BYTES and self._size - self._end >= (0 if self._whole else HALVES_BYTES // 16)
 
     def wanted(self) -> tuple[int, int] | None:
         """The bytes to read next, from and to; None when it is enough."""
