@@ -1,6 +1,6 @@
 """Time and peak memory of whole processes, in pairs: each command next to the floor, in one run.
 
-    python bench/processes.py [--size 500] [--runs 5] [--work DIR] [--peers]
+    python -m bench.processes [--size 500] [--runs 5] [--work DIR] [--peers]
 
 The floor reads the same file line by line with `json.loads` and discards the result.  Figures are medians over the
 runs; ratios are taken pair by pair, so that they hold when the machine's speed drifts.  `--peers` adds what other
@@ -83,8 +83,8 @@ def _median(runs: Sequence[Run], figure: str) -> float:
 def generated(path: Path, megabytes: int, compact_every: int) -> Path:
     """A synthetic transcript, made once."""
     if not path.exists():
-        script = [sys.executable, str(HERE / "generate.py"), str(path), "--mb", str(megabytes)]
-        subprocess.run([*script, "--compact-every", str(compact_every)], check=True, stderr=subprocess.DEVNULL)
+        script = [sys.executable, "-m", "bench.generate", str(path.resolve()), "--mb", str(megabytes)]
+        subprocess.run([*script, "--compact-every", str(compact_every)], check=True, cwd=HERE.parent)
     return path
 
 
