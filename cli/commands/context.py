@@ -94,12 +94,12 @@ def print_window(report: ContextReport) -> None:
         ui.echo("the session holds no messages")
         return
     parts = [(KINDS.get(kind, kind), count) for kind, count in report.by_kind.items()]
-    click.echo(ui.context_bar(parts, window.size, window.auto_threshold))
-    share = tokens.total / max(1, window.size)
+    click.echo(ui.context_bar(parts, window.window_tokens, window.auto_threshold_tokens))
+    share = tokens.total / max(1, window.window_tokens)
     assumed = ", a window assumed for an unknown model: --window sets it" if window.assumed else ""
-    of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.size)} tokens ({share:.0%})"
+    of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.window_tokens)} tokens ({share:.0%})"
     ui.echo(f"\n{of_window}, {_exactness(report)}{assumed}")
-    ui.echo(f"{STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold)} (│)")
+    ui.echo(f"{STATES[window.state]}; compaction is due at {ui.tokens(window.auto_threshold_tokens)} (│)")
     if report.counted_tokens is not None:
         ui.echo(f"the API counts {ui.tokens(report.counted_tokens)} tokens for the messages")
     for warning in report.warnings:

@@ -42,14 +42,14 @@ class Tokens(Result):
 
 
 class Window(Result):
-    """The window of the model and the levels, in tokens, at which something happens."""
+    """The window of the model, and the levels at which something happens."""
 
-    size: int
-    effective: int
-    auto_threshold: int
-    warning: int
-    error: int
-    blocking: int
+    window_tokens: int
+    effective_tokens: int
+    auto_threshold_tokens: int
+    warning_tokens: int
+    error_tokens: int
+    blocking_tokens: int
     state: State
     model: str
     known_model: bool
@@ -153,12 +153,12 @@ def _parts(session: Session) -> list[Part]:
 def _window(session: Session, size: ContextSize) -> Window:
     at, model = session.levels, session.model
     return Window(
-        size=at.window,
-        effective=at.effective,
-        auto_threshold=at.auto_threshold,
-        warning=at.warning,
-        error=at.error,
-        blocking=at.blocking,
+        window_tokens=at.window,
+        effective_tokens=at.effective,
+        auto_threshold_tokens=at.auto_threshold,
+        warning_tokens=at.warning,
+        error_tokens=at.error,
+        blocking_tokens=at.blocking,
         state=at.state(size),
         model=model.id,
         known_model=model.known,

@@ -35,7 +35,7 @@ async def test_the_window_may_be_given(desk: Desk, mode: str) -> None:
         result = await client.call_tool("context_status", {"session": SESSION_ID, "window_tokens": 80_000})
 
     assert result.structured_content is not None
-    assert result.structured_content["window"]["size"] == 80_000
+    assert result.structured_content["window"]["window_tokens"] == 80_000
     assert "full: nothing but a compaction has room" in text_of(result)
 
 

@@ -116,10 +116,10 @@ def test_boundaries_are_listed(tmp_path: Path) -> None:
 
 def test_the_window_is_the_models_or_the_one_that_was_set(tmp_path: Path) -> None:
     path = Transcript().prompt("x").answer("y").write(tmp_path / "a.jsonl")
-    assert report(path, 50_000).window.size == 50_000
+    assert report(path, 50_000).window.window_tokens == 50_000
     assert report(path, 50_000).window.state == "compact"
     assert report(path, 60_000).window.state == "warning"
-    assert report(path).window.size > 50_000
+    assert report(path).window.window_tokens > 50_000
     unknown = report(Transcript(model="claude-next-9").prompt("x").answer("y").write(tmp_path / "b.jsonl"))
     assert (unknown.window.known_model, unknown.window.model) == (False, "claude-next-9")
     assert unknown.window.assumed

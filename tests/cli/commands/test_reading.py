@@ -88,7 +88,7 @@ def test_context_has_stable_keys(made: Transcript, capsys: Capture) -> None:
 
     assert found["session"] == {**found["session"], "id": SESSION_ID, "format": "claude-code"}
     assert {*found["tokens"]} == {"total", "source", "tail", "margin"}
-    assert {"size", "effective", "auto_threshold", "warning", "error", "blocking", "state"} <= {*found["window"]}
+    assert {"window_tokens", "auto_threshold_tokens", "blocking_tokens", "state"} <= {*found["window"]}
     assert {"by_kind", "by_tool", "largest", "messages", "boundaries"} <= {*found}
 
 
