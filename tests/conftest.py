@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 # A slow machine is no failure; the same examples on every run are what makes a failure repeatable.
-settings.register_profile("foldmark", deadline=None, derandomize=True, max_examples=50)
+settings.register_profile("foldmark", deadline=None, derandomize=True)
 settings.load_profile("foldmark")
 
 
