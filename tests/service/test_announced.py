@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,9 +11,8 @@ import pytest
 
 from core.model import JSON
 from tests.disk import compacted
+from tests.shared import SHARED, needs_client
 
-SHARED = Path(os.environ.get("FOLDMARK_SHARED", Path(__file__).parents[2].parent / "shared"))
-CLIENTS = Path(os.environ.get("FOLDMARK_CLIENT_HOME", Path.home() / ".cache" / "foldmark-client"))
 LISTS = {"new": {"deferred_tools_delta", "agent_listing_delta", "skill_listing"}, "old": {"agent_listing_delta"}}
 
 
@@ -24,13 +22,11 @@ def attachments(path: Path) -> list[dict[str, JSON]]:
 
 
 @pytest.mark.client
-@pytest.mark.skipif(os.geteuid() != 0, reason="the client's own network takes root")
-@pytest.mark.skipif(not (SHARED / "corpus").is_dir(), reason="no folder with sessions and the runner of the client")
-@pytest.mark.skipif(not (CLIENTS / "new").is_dir(), reason="no client is installed")
 @pytest.mark.parametrize("client", [*LISTS])
-def test_tools_and_agents_are_announced_in_full_again(client: str, tmp_path: Path) -> None:
-    if not (CLIENTS / client).is_dir():
-        pytest.skip("that version is not installed")
+def test_tools_and_agents_are_announced_in_full_again(
+    client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_client(client, monkeypatch)
     (source,) = (SHARED / "corpus" / "subagents" / "projects" / "-srv-app").glob("f*.jsonl")
     path = tmp_path / "projects" / "-srv-app" / source.name
     path.parent.mkdir(parents=True)
@@ -42,8 +38,7 @@ def test_tools_and_agents_are_announced_in_full_again(client: str, tmp_path: Pat
 
     runner, kept = SHARED / "client", tmp_path / "kept"
     command = [f"{runner}/ns.sh", "python3", f"{runner}/resume.py", result.output, "--client", client]
-    env = {**os.environ, "FOLDMARK_CLIENT_HOME": str(CLIENTS)}
-    subprocess.run([*command, "--keep", str(kept)], check=True, capture_output=True, env=env)
+    subprocess.run([*command, "--keep", str(kept)], check=True, capture_output=True)
     (resumed,) = kept.rglob(f"{result.output_id}.jsonl")
     announced = {str(a["type"]): a for a in attachments(resumed)}
     assert announced.keys() >= LISTS[client]
