@@ -146,9 +146,9 @@ class Rows:
         self.tip = tip
 
     def rewind(self, place: int) -> None:
-        """Goes on from an older row."""
-        uuids = self.uuids()
-        self.tip = uuids[place % len(uuids)] if uuids else None
+        """Goes on from an older row of the conversation itself."""
+        uuids = [str(row["uuid"]) for row in self.rows if "uuid" in row and not row["isSidechain"]]
+        self.tip = uuids[place % len(uuids)]
 
     def note(self, kind: str) -> None:
         """A row off the chain."""

@@ -77,8 +77,10 @@ def test_the_same_file_gives_the_same_view(path: Path, given_: Rows | bytes, dia
 @same_folder
 @given(any_rows(), st.text(min_size=1, max_size=20).filter(str.strip))
 def test_what_is_appended_is_the_newest_message(path: Path, transcript: Rows, text: str) -> None:
-    before = seen(path, transcript.data())
-    transcript.tip = before[-1].uuids[-1] if before else None
+    path.write_bytes(transcript.data())
+    log, chain = load(path)
+    with log:
+        transcript.tip = chain.leaf.uuid if chain.leaf else None
     transcript.user(text)
 
     after = seen(path, transcript.data())
