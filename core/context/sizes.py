@@ -83,11 +83,14 @@ def tokens_by_kind(
     """Tokens by what they are, most first; `tokens` of a response by its blocks, as `estimator` weighs them."""
     total = Counter({"system": overhead_tokens})
     for part, count in zip(parts, tokens, strict=True):
-        if part.kind == "response" and part.outlines:
-            for outline, share in _split(part.outlines, count, estimator):
-                total[outline.kind] += share
-        else:
+        outlines = part.outlines
+        if part.kind != "response" or not outlines:
             total[part.kind] += count
+        elif len(outlines) == 1:  # mostly: a client writes each block of a response as a row of its own
+            total[outlines[0].kind] += count
+        else:
+            for outline, share in _split(outlines, count, estimator):
+                total[outline.kind] += share
     return _most_first(total)
 
 
@@ -106,7 +109,7 @@ def tokens_by_tool(
 
 def _split(outlines: Sequence[BlockOutline], tokens: int, estimator: Estimator) -> Iterable[tuple[BlockOutline, int]]:
     """The blocks of a part, each with its share of the tokens."""
-    if len(outlines) == 1:  # mostly: a client writes each block of a response as a row of its own
+    if len(outlines) == 1:
         return ((outlines[0], tokens),)
     return zip(outlines, shared([estimator.tokens([outline]) for outline in outlines], tokens), strict=True)
 

@@ -165,10 +165,12 @@ def _weighed(items: Sequence[LedgerItem], estimates: list[float], output_tokens:
     if output_tokens < STUB_SHARE * estimate:
         return estimates, estimate
     weights = list(estimates)
-    for i in rows:
-        weights[i] *= output_tokens / estimate if estimate else 0
     if not estimate:
         weights[0] = output_tokens
+    else:
+        scale = output_tokens / estimate
+        for i in rows:
+            weights[i] *= scale
     return weights, float(output_tokens)
 
 
