@@ -149,7 +149,9 @@ def test_odd_content_and_usage_are_read_as_far_as_they_make_sense(content: JSON,
         "usage": usage,
     }
     raw = json.dumps({"type": "assistant", "uuid": "a", "message": message})
-    if "NaN" in raw or "Infinity" in raw:
+    no_json: list[str] = []
+    json.loads(raw, parse_constant=no_json.append)
+    if no_json:
         with pytest.raises(Damaged):
             decode_entry(raw.encode(), 0)
         return
