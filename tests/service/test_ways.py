@@ -390,7 +390,7 @@ def test_what_is_written_of_a_part_is_what_was_planned(made: Transcript, data: s
         assert result.loss.kept + result.loss.reachable == len(shown)
         tail = after[place:]
         assert _answered(tail) <= _calls(tail)
-        assert _calls(tail) - _answered(tail) <= _calls(shown) - _answered(shown)  # at work when it was compacted in place
+        assert _calls(tail) - _answered(tail) <= _calls(shown) - _answered(shown)  # still at work
 
 
 def _calls(shown: tuple[Message, ...]) -> set[JSON]:
