@@ -24,7 +24,8 @@ def context_words(report: ContextReport) -> str:
     window, total = report.window, report.tokens.total
     exact = "" if report.tokens.source == "usage" else f" (estimated, ±{tokens(report.tokens.margin)})"
     lines = [
-        f"{_named(report.session.id, report.session.title)}: {tokens(total)} of {tokens(window.window_tokens)} tokens{exact}, "
+        f"{_named(report.session.id, report.session.title)}: "
+        f"{tokens(total)} of {tokens(window.window_tokens)} tokens{exact}, "
         f"{count(report.messages, 'message')}; {STATES[window.state]}; "
         f"compaction is due at {tokens(window.auto_threshold_tokens)}"
     ]
