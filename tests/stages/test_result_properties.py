@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.context.decisions import Decision, MediaReplaced, Replaced
-from core.model import JSON, Block, is_media, tool_results
+from core.model import JSON, Block, Message, is_media, tool_results
 from core.stages.base import Plan, Scene, Stage, applied
 from core.stages.edits import store_bodies
 from core.stages.media import Media, MediaSettings
@@ -151,19 +152,27 @@ def test_what_is_written_out_with_its_decisions_is_sent_the_same(growth: Sequenc
         assert sent(replace(after, messages=after.view().messages)) == sent(after)
 
 
-def _originals(scene: Scene) -> dict[str, JSON]:
-    """The content of every result and every image or document, by the id of its body."""
+def _results(messages: Sequence[Message]) -> dict[str, JSON]:
+    """The content of every result but its images and documents, by its call."""
     found: dict[str, JSON] = {}
-    for message in scene.messages:
-        blocks: list[JSON] = [*message.content]
-        for result in tool_results(message):
-            content = result["content"]
-            blocks += content if isinstance(content, list) else []
-            if isinstance(content, list):
-                content = [item for item in content if not is_media(item)]
-            found[str(result["tool_use_id"])] = content
-        found |= {media_blob(b).id: b for b in blocks if isinstance(b, dict) and is_media(b)}
+    for result in (r for m in messages for r in tool_results(m)):
+        content = result["content"]
+        without = [item for item in content if not is_media(item)] if isinstance(content, list) else content
+        found[str(result["tool_use_id"])] = without
     return found
+
+
+def _media(scene: Scene) -> dict[str, JSON]:
+    """Every image and document, by the id of its body."""
+    blocks: list[JSON] = [block for message in scene.messages for block in message.content]
+    for result in (r for m in scene.messages for r in tool_results(m)):
+        blocks += result["content"] if isinstance(result["content"], list) else []
+    return {media_blob(b).id: b for b in blocks if isinstance(b, dict) and is_media(b)}
+
+
+def _originals(scene: Scene) -> dict[str, JSON]:
+    """What may go: results as the model sees them, with the notes of what gave way, and images and documents."""
+    return _results(scene.view().messages) | _media(scene)
 
 
 def _read_back(store: Store, ident: str, original: JSON) -> JSON:
@@ -203,6 +212,25 @@ def test_nothing_goes_without_a_body_that_reads_back(
             assert _read_back(store, ident, originals[ident]) == originals[ident]
 
 
+def test_an_image_that_gave_way_reads_back_by_its_note_when_the_result_around_it_goes_too(tmp_path: Path) -> None:
+    store = Store(tmp_path / "tool-results")
+    history = History().prompt("First.").use("t1", "Bash", [image(), text("w" * 800), image(b"other")])
+    scene = history.answer("Done.").prompt("Go on.").scene()
+    originals = _originals(scene)
+    for stage in (Media(), BUDGET):
+        plan = stage.plan(scene)
+        assert store_bodies(store, scene, plan) == plan
+        scene = applied(scene, plan)
+    notes = [*scene.state.media["t1"].values()]
+    body = stored(store, "t1")
+    assert body is not None
+    for note in notes:
+        assert note.text in sent(scene).decode()
+        assert note.text in store.read(body).decode()
+        assert _read_back(store, note.body, originals[note.body]) == originals[note.body]
+    assert len(notes) == 2
+
+
 def _holders(scene: Scene) -> dict[str, Block]:
     return {str(r["tool_use_id"]): r for m in scene.view().messages for r in tool_results(m)}
 
@@ -211,7 +239,7 @@ def _holders(scene: Scene) -> dict[str, Block]:
 def test_a_pointer_leads_to_a_whole_result_in_view(growth: Sequence[Any]) -> None:
     for scene, _, plan in in_steps(growth):
         after = applied(scene, plan)
-        holders, before = _holders(after), _originals(scene)
+        holders, before = _holders(after), _results(scene.messages)
         for replaced in after.state.replaced.values():
             if replaced.leans_on and holders[replaced.id]["content"] == replaced.text:
                 assert holders[replaced.leans_on]["content"] == before[replaced.id]
