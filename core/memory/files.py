@@ -25,6 +25,7 @@ from core.memory.notes import Notes
 from core.memory.overflow import Dropped
 from core.transcript import writer
 from core.transcript.live import FileState
+from core.transcript.locks import holding
 from core.transcript.ordinary import open_ordinary, refuse_links
 from core.transcript.projects import SessionFile
 
@@ -103,7 +104,7 @@ class MemoryFiles:
         An empty folder is not left.  Raises Locked when it takes longer, WriteFailed, Damaged.
         """
         self._refuse_links()
-        with writer.holding(self.folder, timeout_s):
+        with holding(self.folder, timeout_s):
             try:
                 yield
             finally:

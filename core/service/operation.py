@@ -22,12 +22,13 @@ from core.service.session import CLAUDE_CODE, Result, Session, SessionRef
 from core.transcript.documents import record_of, write_document
 from core.transcript.formats import FORMATS, write_markdown, write_messages
 from core.transcript.live import FileState
+from core.transcript.locks import locked
 from core.transcript.materialize import NewHistory, derived_id, materialize
 from core.transcript.projects import SUFFIX
 from core.transcript.reader import Log
 from core.transcript.records import STDIN, Record, Source, digest_of_ends, first_record
 from core.transcript.store import Store
-from core.transcript.writer import append, locked, write_new
+from core.transcript.writer import append, write_new
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from core.report.data import Report, Side
 from core.report.fidelity import fidelity_of_context
 from core.service.history import readable_ids
 from core.service.session import Session, opened, window_of
+from core.transcript.backwards import BATCH_BYTES
 from core.transcript.projects import SessionFile, session_file
-from core.transcript.reader import BATCH_BYTES
 from core.transcript.records import STDIN, Source, find_records, source_file
 from core.transcript.store import Store
 

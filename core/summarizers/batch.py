@@ -21,7 +21,8 @@ from core.summarizers.answer import read
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.compose import composed, redacted
 from core.summarizers.model import ModelSummarizer, left_out_remarks
-from core.transcript.writer import holding, write_new
+from core.transcript.locks import holding
+from core.transcript.writer import write_new
 
 POLL_S = 30.0
 """Most batches are done within the hour."""

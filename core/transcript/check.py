@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.findings import Finding, FindingKind
 from core.transcript.persisted import gone_outputs, persisted_outputs
-from core.transcript.reader import BATCH_BYTES, Log
+from core.transcript.reader import Log
 from core.transcript.records import find_records, is_cut_off
 from core.transcript.recover import wrong_bytes
 from core.transcript.repair import Repairs, repairs_of
@@ -187,8 +186,7 @@ def _lines(log: Log, offsets: Iterable[int]) -> dict[int, int]:
     lines: dict[int, int] = {}
     count, at = 1, 0
     for offset in offsets:
-        while at < offset and (piece := os.pread(log.file.fileno(), min(BATCH_BYTES, offset - at), at)):
-            count += piece.count(b"\n")
-            at += len(piece)
+        count += sum(piece.count(b"\n") for piece in log.pieces(at, offset))
+        at = offset
         lines[offset] = count
     return lines

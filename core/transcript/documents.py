@@ -12,10 +12,12 @@ from pathlib import Path
 import msgspec
 
 from core.errors import Changed, FoldmarkError, InputError, WriteFailed
+from core.transcript.locks import locked
 from core.transcript.projects import SUFFIX
-from core.transcript.records import VERSION, Record, Undone, refuse_only_copy
+from core.transcript.records import VERSION, Record
 from core.transcript.store import Store
-from core.transcript.writer import locked, make_private, remove, write_new
+from core.transcript.undo import Undone, refuse_only_copy
+from core.transcript.writer import make_private, remove, write_new
 
 _NAME = "foldmark.json"
 

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from core.model import JSON
+from core.transcript.backwards import kept_uuids
 from core.transcript.entries import Entry
 from core.transcript.findings import Finding
-from core.transcript.reader import Log, kept_uuids
+from core.transcript.reader import Log
 
 
 @dataclass(slots=True)

@@ -27,9 +27,10 @@ from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
 from core.transcript.live import FileState
+from core.transcript.locks import holding
 from core.transcript.ordinary import open_ordinary, refuse_links
 from core.transcript.page import Body, body_of, render
-from core.transcript.writer import append, holding, replace, write_new
+from core.transcript.writer import append, replace, write_new
 
 INDEX = "index.jsonl"
 PAGE_PREFIX = "compacted-"

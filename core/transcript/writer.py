@@ -10,16 +10,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import stat
 import tempfile
-import time
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
-from core.errors import Changed, InputError, Locked, WriteFailed
+from core.errors import Changed, InputError, WriteFailed
 from core.transcript.live import FileState
 
 BATCH_BYTES = 1 << 20
@@ -28,8 +25,6 @@ HALF_WRITTEN_S = 2.0
 """How old a last row without an end has to be to count as torn: a client writes a row in far less time."""
 _TEMP_PREFIX, _TEMP_SUFFIX = ".foldmark-", ".tmp"
 """Hidden, and no transcript by its name: clients read every `*.jsonl` of a project folder."""
-_TRY_S = 0.02
-"""How long a folder that another process holds is waited for before it is tried again."""
 _NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
 """How file systems without hard links (FAT, some network shares) answer."""
 _HINTS = {
@@ -48,7 +43,7 @@ def write_new(path: Path, pieces: Iterable[bytes]) -> None:
 
     Raises WriteFailed, also when there is a file of that name: nothing is overwritten.
     """
-    with _failing(path), _temporary(path) as (fd, temp):
+    with failing(path), _temporary(path) as (fd, temp):
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         _write_all(fd, pieces)
@@ -67,7 +62,7 @@ def put(path: Path, data: bytes) -> None:
     Raises WriteFailed.
     """
     make_private(path.parent)
-    with _failing(path), _temporary(path) as (fd, temp):
+    with failing(path), _temporary(path) as (fd, temp):
         _write_all(fd, [data])
         os.fsync(fd)
         os.replace(temp, path)
@@ -77,7 +72,7 @@ def put(path: Path, data: bytes) -> None:
 
 def remove(path: Path, missing_ok: bool = False) -> None:
     """Remove a file; raises WriteFailed."""
-    with _failing(path):
+    with failing(path):
         path.unlink(missing_ok)
 
 
@@ -88,7 +83,7 @@ def replace(path: Path, pieces: Iterable[bytes], expected: FileState) -> None:
     its place are carried over.  Raises Changed when the file is not as expected any more, WriteFailed.
     """
     path = Path(os.path.realpath(path))
-    with _failing(path):
+    with failing(path):
         old = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _replace(path, old, pieces, expected)
@@ -137,7 +132,7 @@ def append(path: Path, block: bytes, expected_size: int | None = None, clock: Ca
 
     Raises Changed when the file has another size or its last row is being written, WriteFailed.
     """
-    with _failing(path):
+    with failing(path):
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         try:
             found = os.fstat(fd)
@@ -174,91 +169,12 @@ def _take_back(fd: int, offset: int, size: int) -> None:
     os.pwrite(fd, b"\n" * size, offset)
 
 
-@contextlib.contextmanager
-def locked(path: Path, lock_dir: Path, timeout_s: float = 10.0) -> Iterator[None]:
-    """Keep other Foldmark processes from writing the file; `lock_dir` is made when it is missing.
-
-    The system drops the lock of a process that dies.  Raises Locked when the lock is held for longer than
-    `timeout_s`, and WriteFailed when the lock cannot be made.
-    """
-    import filelock  # brings asyncio along: only those who write pay for it
-
-    name = hashlib.sha256(os.path.realpath(path).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    holder = lock_dir / f"{name}.pid"
-    make_private(lock_dir)
-    with _failing(lock_dir):
-        lock = filelock.FileLock(lock_dir / f"{name}.lock", mode=0o600)
-        try:
-            lock.acquire(timeout=timeout_s)
-        except filelock.Timeout:
-            raise Locked(f"{path} is being written by {_held_by(holder)}", "wait until it is done") from None
-    try:
-        with contextlib.suppress(OSError):  # only told to those who wait
-            holder.write_text(str(os.getpid()), encoding="utf-8")
-        yield
-    finally:
-        with contextlib.suppress(OSError):
-            holder.unlink()
-        lock.release()
-
-
-@contextlib.contextmanager
-def holding(folder: Path, timeout_s: float = 10.0) -> Iterator[None]:
-    """Make a folder (see `make_private`) and hold it: whoever holds it too waits until it is let go.
-
-    The lock is one on the folder itself, so it needs no file and no agreement on a place; a disk without locks holds
-    nothing.  Raises Locked when another holds it for longer, WriteFailed, also for a link in the folder's place.
-    """
-    fd = None
-    while fd is None:
-        make_private(folder)
-        with _failing(folder), contextlib.suppress(FileNotFoundError):  # removed meanwhile, by who held it before
-            fd = _hold(folder, timeout_s)
-    try:
-        yield
-    finally:
-        os.close(fd)
-
-
-def _hold(folder: Path, timeout_s: float) -> int | None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        _lock(fd, folder, timeout_s)
-        if os.path.samestat(os.fstat(fd), os.stat(folder)):
-            return fd
-    except BaseException:
-        os.close(fd)
-        raise
-    os.close(fd)  # another folder of that name, made meanwhile
-    return None
-
-
-def _lock(fd: int, folder: Path, timeout_s: float) -> None:
-    for _ in range(1 + round(timeout_s / _TRY_S)):
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(_TRY_S)
-        except OSError:  # a disk without locks
-            return
-    raise Locked(f"{folder} is being written by another process", "wait until it is done")
-
-
-def _held_by(holder: Path) -> str:
-    try:
-        since = datetime.fromtimestamp(holder.stat().st_mtime, UTC)
-        return f"process {holder.read_text(encoding='utf-8')} since {since:%Y-%m-%d %H:%M:%S} UTC"
-    except (OSError, UnicodeDecodeError):
-        return "another process"
-
-
 def make_private(folder: Path) -> None:
     """Make a folder and those above it that are missing, mode 0700 whatever the umask; raises WriteFailed."""
     if folder.is_dir():
         return
     make_private(folder.parent)
-    with _failing(folder):
+    with failing(folder):
         with contextlib.suppress(FileExistsError):  # made meanwhile; a file in its place fails at the first use
             os.mkdir(folder, 0o700)
         _sync_folder(folder.parent)
@@ -277,7 +193,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def _failing(path: Path) -> Iterator[None]:
+def failing(path: Path) -> Iterator[None]:
     """Turns what the system refuses into a WriteFailed that names the path and the reason."""
     try:
         yield

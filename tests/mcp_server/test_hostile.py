@@ -16,7 +16,7 @@ from core.model import JSON
 from core.service.history import search
 from core.service.session import opened
 from core.testing import SESSION_ID, Transcript
-from core.transcript import reader
+from core.transcript import backwards
 from core.transcript.projects import session_file
 from mcp_server import work
 from tests.mcp_server.desk import OTHER, Desk, text_of
@@ -192,16 +192,16 @@ async def test_records_and_indexes_that_were_forged_lead_nowhere(desk: Desk, tmp
 async def test_a_read_of_a_large_session_ends_when_it_is_cancelled(
     desk: Desk, mode: str, tool: str, more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken, begun, take = list[int](), Event(), reader._Backwards.take
+    taken, begun, take = list[int](), Event(), backwards.Backwards.take
 
-    def seen(self: reader._Backwards, data: bytes) -> None:
+    def seen(self: backwards.Backwards, data: bytes) -> None:
         taken.append(len(data))
         begun.set()
         sleep(0.01)
         take(self, data)
 
-    monkeypatch.setattr(reader, "BATCH_BYTES", 1_000)
-    monkeypatch.setattr(reader._Backwards, "take", seen)
+    monkeypatch.setattr(backwards, "BATCH_BYTES", 1_000)
+    monkeypatch.setattr(backwards.Backwards, "take", seen)
     batches = desk.session.stat().st_size // 1_000
     async with desk.client(mode) as client:
         async with anyio.create_task_group() as group:

@@ -31,9 +31,9 @@ from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.extractive import Extractive
 from core.summarizers.extractive.sections import split_ledger
 from core.testing import SESSION_ID, Transcript
+from core.transcript.backwards import WHOLE_BYTES
 from core.transcript.listing import describe
 from core.transcript.projects import session_file
-from core.transcript.reader import WHOLE_BYTES
 from core.transcript.store import Store
 from core.transcript.writer import write_new
 from tests.disk import compacted, messages, rows, tree

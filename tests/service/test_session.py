@@ -15,7 +15,7 @@ from core.context.tokens.window import Measuring
 from core.errors import InputError, UnknownFormat
 from core.service.session import CLAUDE_CODE, aopened, opened, window_of
 from core.testing import Transcript
-from core.transcript import reader
+from core.transcript import backwards, reader
 from core.transcript.chain import aload, load
 from core.transcript.projects import SessionFile, session_file
 
@@ -130,9 +130,9 @@ async def test_a_read_that_nobody_waits_for_ends_between_two_batches(tmp_path: P
         made.prompt(f"Prompt {turn}").answer("Done.")
     file = session_file(made.write(tmp_path / "a.jsonl"))
     taken, begun = list[int](), asyncio.Event()
-    loop, take = asyncio.get_running_loop(), reader._Backwards.take
+    loop, take = asyncio.get_running_loop(), backwards.Backwards.take
 
-    def slow(self: reader._Backwards, data: bytes) -> None:
+    def slow(self: backwards.Backwards, data: bytes) -> None:
         taken.append(len(data))
         loop.call_soon_threadsafe(begun.set)
         take(self, data)
@@ -141,7 +141,7 @@ async def test_a_read_that_nobody_waits_for_ends_between_two_batches(tmp_path: P
         async with aopened(file, whole=True):
             raise AssertionError("it was read to its end")
 
-    with patch.object(reader, "BATCH_BYTES", 500), patch.object(reader._Backwards, "take", slow):
+    with patch.object(backwards, "BATCH_BYTES", 500), patch.object(backwards.Backwards, "take", slow):
         task = asyncio.create_task(read())
         await begun.wait()
         task.cancel()

@@ -26,7 +26,7 @@ from core.stages.base import Plan, Stored, applied
 from core.stages.collapse import Collapse
 from core.stages.snip import Snip
 from core.testing import Transcript
-from core.transcript import reader
+from core.transcript import backwards
 from core.transcript.projects import session_file
 from core.transcript.records import decisions_of, find_records
 from core.transcript.store import Store
@@ -192,7 +192,7 @@ def test_decisions_without_an_effect_are_recorded_in_place_and_nowhere_else(path
 def test_decisions_before_the_part_that_is_read_count(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(path, Seen(("toolu_r001",)), in_place=True)
     snip(session_file(path), FROM, TO, target(path, in_place=True), DEFAULT)
-    monkeypatch.setattr(reader, "WHOLE_BYTES", 100)
+    monkeypatch.setattr(backwards, "WHOLE_BYTES", 100)
     with opened(session_file(path)) as session:
         assert session.claude
         assert session.claude.log.start > 0

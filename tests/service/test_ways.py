@@ -245,7 +245,7 @@ def test_an_update_of_the_notes_is_waited_for(session: Path, monkeypatch: pytest
     def busy(*_: object) -> Iterator[None]:
         raise Locked("held")
 
-    monkeypatch.setattr("core.memory.files.writer.holding", busy)
+    monkeypatch.setattr("core.memory.files.holding", busy)
     assert done(session, "memory", 500).how == "memory"
     assert files.read().exists
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from core.context.view import api_messages, messages_of
 from core.model import JSON, block_text
-from core.transcript import reader
+from core.transcript import backwards, reader
 from core.transcript.chain import Chain, load
 from tests.rows import Rows, any_rows, damaged
 
@@ -48,7 +48,7 @@ def test_a_large_file_gives_the_same_view_read_from_its_end_as_read_whole(
 ) -> None:
     path = written(tmp_path, given_ if isinstance(given_, bytes) else given_.data())
 
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=batch):
+    with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=batch):
         tail, tail_chain = load(path)
         whole, whole_chain = load(path, whole=True)
     with tail, whole:
@@ -63,7 +63,7 @@ def test_the_size_of_the_batches_has_no_say(tmp_path: Path, given_: Rows | bytes
     path = written(tmp_path, given_ if isinstance(given_, bytes) else given_.data())
 
     at_once = reader.open_log(path, whole=True)
-    with patch.object(reader, "BATCH_BYTES", batch):
+    with patch.object(backwards, "BATCH_BYTES", batch):
         in_pieces = reader.open_log(path, whole=True)
 
     with at_once, in_pieces:
@@ -117,7 +117,7 @@ def test_a_last_prompt_row_can_name_a_leaf_before_the_boundary_of_a_small_file_o
     path = written(tmp_path, transcript.data())
 
     assert texts(path) == ["one", "about one", "two", "about two"]
-    with patch.object(reader, "WHOLE_BYTES", 0):
+    with patch.object(backwards, "WHOLE_BYTES", 0):
         assert texts(path) == ["Summary of what was."]
 
 
@@ -195,7 +195,7 @@ def test_a_rewind_in_a_large_file_cannot_reach_what_is_before_the_boundary(tmp_p
     path = written(tmp_path, transcript.data())
 
     assert texts(path) == ["one", "about one", "four", "about four"]
-    with patch.object(reader, "WHOLE_BYTES", 0):
+    with patch.object(backwards, "WHOLE_BYTES", 0):
         assert texts(path) == ["Summary of what was.", "three", "about three", "four", "about four"]
 
 
@@ -207,7 +207,7 @@ def test_a_large_file_ends_at_its_last_boundary_also_for_repeated_response_ids(t
     path = written(tmp_path, transcript.data())
 
     assert texts(path) == ["Summary of what was.", "about two", "about two"]
-    with patch.object(reader, "WHOLE_BYTES", 0):
+    with patch.object(backwards, "WHOLE_BYTES", 0):
         assert texts(path) == ["Summary of what was.", "about two"]
 
 
@@ -231,7 +231,7 @@ def test_with_kept_rows_a_rewind_to_before_the_boundary_leads_to_the_last_of_the
 
     expected = ["Summary of what was.", "two", "about two", "four", "about four"]
     assert texts(path) == expected
-    with patch.object(reader, "WHOLE_BYTES", 0):
+    with patch.object(backwards, "WHOLE_BYTES", 0):
         assert texts(path) == expected
 
 
@@ -244,7 +244,7 @@ def test_with_kept_rows_a_parent_that_is_nowhere_is_replaced_by_the_row_before(t
 
     expected = ["Summary of what was.", "two", "about two", "three", "about three", "four"]
     assert texts(path) == expected
-    with patch.object(reader, "WHOLE_BYTES", 0):
+    with patch.object(backwards, "WHOLE_BYTES", 0):
         assert texts(path) == expected
 
 
@@ -295,7 +295,7 @@ def test_a_segment_is_filled_in_by_the_parents(tmp_path: Path, whole_bytes: int)
     transcript = started()
     segment(transcript, 3)
 
-    with patch.object(reader, "WHOLE_BYTES", whole_bytes):
+    with patch.object(backwards, "WHOLE_BYTES", whole_bytes):
         assert texts(written(tmp_path, transcript.data())) == [
             "Summary of what was.", "about one", "two", "about two",
         ]  # fmt: skip
@@ -307,7 +307,7 @@ def test_a_segment_whose_ends_no_parents_join_keeps_nothing(tmp_path: Path, whol
     segment(transcript, 3)
     transcript.rows[2]["parentUuid"] = None
 
-    with patch.object(reader, "WHOLE_BYTES", whole_bytes):
+    with patch.object(backwards, "WHOLE_BYTES", whole_bytes):
         assert texts(written(tmp_path, transcript.data())) == ["Summary of what was."]
 
 

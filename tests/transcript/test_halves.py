@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from core.errors import Changed
-from core.transcript import reader
+from core.transcript import backwards, reader
 from core.transcript.entries import Entry
 from core.transcript.halves import Front, can_fork
 from core.transcript.reader import Reading, open_log
@@ -24,6 +24,14 @@ from tests.rows import Rows, any_rows, damaged
 def broken() -> Iterator[Scan]:
     yield Scan()
     raise Changed("gone")
+
+
+@contextmanager
+def halved() -> Iterator[None]:
+    """Files of more than 400 bytes are read by two processes."""
+    small = patch.multiple(backwards, BATCH_BYTES=200, HALVES_BYTES=400)
+    with small, patch.object(reader, "can_fork", lambda: True):
+        yield
 
 
 @pytest.fixture
@@ -43,9 +51,9 @@ def conversation() -> Rows:
 def test_two_processes_read_what_one_reads(path: Path, given_: Rows | bytes) -> None:
     path.write_bytes(given_ if isinstance(given_, bytes) else given_.data())
     for whole in (True, False):
-        with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200):
+        with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=200):
             alone = open_log(path, whole)
-            with patch.object(reader, "HALVES_BYTES", 400), patch.object(reader, "can_fork", lambda: True):
+            with halved():
                 shared = open_log(path, whole)
         with alone, shared:
             assert [e for e in shared.entries if e.offset >= alone.start] == alone.entries
@@ -55,8 +63,10 @@ def test_the_front_comes_from_the_second_process(path: Path) -> None:
     path.write_bytes(conversation().data())
 
     with (
-        patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True),
-        patch.object(reader._Backwards, "take_front", autospec=True, side_effect=reader._Backwards.take_front) as took,
+        halved(),
+        patch.object(
+            backwards.Backwards, "take_front", autospec=True, side_effect=backwards.Backwards.take_front
+        ) as took,
     ):
         log = open_log(path, whole=True)
     with log:
@@ -72,7 +82,7 @@ def test_a_boundary_in_the_second_half_makes_the_front_needless(path: Path) -> N
         transcript.prompt(f"new {n}")
     path.write_bytes(transcript.data())
 
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True):
+    with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
         log = open_log(path)
     with log:
         assert [e.uuid for e in log.entries] == transcript.uuids()[-32:]
@@ -82,9 +92,7 @@ def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.C
     transcript = conversation()
     path.write_bytes(transcript.data())
 
-    with patch.multiple(
-        reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True, _scans_to=lambda *_: broken()
-    ):
+    with halved(), patch.object(reader, "scans_to", lambda *_: broken()):
         log = open_log(path, whole=True)
     with log:
         assert [log.raw(e) + b"\n" for e in log.entries] == transcript.lines()
@@ -94,7 +102,7 @@ def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.C
 def test_a_file_in_which_no_record_begins_is_read_by_one(path: Path) -> None:
     path.write_bytes(b"x" * 5000)
 
-    with patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True), open_log(path) as log:
+    with halved(), open_log(path) as log:
         assert [f.kind for f in log.findings] == ["garbage-line"]
 
 
@@ -132,8 +140,8 @@ def test_the_scans_of_a_part_are_those_of_a_file_that_ends_there(path: Path) -> 
     path.write_bytes(transcript.data())
     end = len(b"".join(transcript.lines()[:20]))
 
-    with path.open("rb") as file, patch.object(reader, "BATCH_BYTES", 200):
-        found = list(reader._scans_to(file.fileno(), end))
+    with path.open("rb") as file, patch.object(backwards, "BATCH_BYTES", 200):
+        found = list(backwards.scans_to(file.fileno(), end))
 
     assert len(found) > 1
     assert [e.uuid for scan in reversed(found) for e in scan.entries] == transcript.uuids()[:20]
@@ -157,7 +165,7 @@ def test_without_a_second_process_one_reads_all(path: Path, refused: str) -> Non
     descriptors = len(os.listdir("/dev/fd"))
 
     with (
-        patch.multiple(reader, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True),
+        halved(),
         patch(refused, side_effect=OSError("none left")),
         open_log(path, whole=True) as log,
     ):
@@ -168,7 +176,7 @@ def test_without_a_second_process_one_reads_all(path: Path, refused: str) -> Non
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_reading_goes_on_with_what_was_begun(path: Path, whole: bool) -> None:
     path.write_bytes(conversation().data())
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True):
+    with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
         alone = open_log(path, whole)
         reading = Reading(path, whole)
         reading.begin(head_start_bytes=1_000)
@@ -196,7 +204,7 @@ def test_a_reading_knows_its_file(path: Path, tmp_path: Path) -> None:
 
 def test_a_reading_that_nobody_finishes_leaves_no_process(path: Path) -> None:
     path.write_bytes(conversation().data())
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=200, HALVES_BYTES=400, can_fork=lambda: True):
+    with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
         reading = Reading(path)
         reading.begin()
     front = reading._front

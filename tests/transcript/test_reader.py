@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from core.context.view import api_messages, messages_of
 from core.errors import Changed, FoldmarkError, InputError
-from core.transcript import reader, scanner
+from core.transcript import backwards, scanner
 from core.transcript.chain import load
 from core.transcript.check import check
 from core.transcript.entries import decode_entry
@@ -70,7 +70,11 @@ def test_every_row_is_an_entry_with_its_bytes(path: Path, transcript: Rows) -> N
 async def test_a_server_reads_the_same(path: Path, data: bytes) -> None:
     path.write_bytes(data)
 
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=100), open_log(path) as log, await aopen_log(path) as again:
+    with (
+        patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=100),
+        open_log(path) as log,
+        await aopen_log(path) as again,
+    ):
         assert (again.entries, again.findings, again.start) == (log.entries, log.findings, log.start)
 
 
@@ -79,7 +83,7 @@ async def test_a_server_reads_the_same(path: Path, data: bytes) -> None:
 def test_any_bytes_at_all_are_read_or_refused(path: Path, data: bytes, batch: int) -> None:
     path.write_bytes(data)
 
-    with patch.multiple(reader, WHOLE_BYTES=200, BATCH_BYTES=batch):
+    with patch.multiple(backwards, WHOLE_BYTES=200, BATCH_BYTES=batch):
         try:
             log, chain = load(path, whole=True)
             with log:
@@ -129,7 +133,7 @@ def test_only_what_follows_the_last_boundary_of_a_large_file_is_read(path: Path)
     transcript.prompt("new")
     path.write_bytes(transcript.data())
 
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=300), open_log(path) as log:
+    with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=300), open_log(path) as log:
         assert [e.uuid for e in log.entries] == transcript.uuids()[-4:]
         assert not log.whole
         assert log.start == log.entries[0].offset
@@ -146,21 +150,21 @@ def test_the_words_of_a_boundary_in_a_text_are_no_boundary(path: Path) -> None:
     transcript.rows[-1] |= {"isSidechain": True}
     path.write_bytes(transcript.data())
 
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=100), open_log(path) as log:
+    with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=100), open_log(path) as log:
         assert log.whole
 
 
 def test_lines_longer_than_a_batch_are_read(path: Path) -> None:
     long = row("b", "x" * 5000)
 
-    with patch.multiple(reader, WHOLE_BYTES=0, BATCH_BYTES=64):
+    with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=64):
         assert uuids(path, row("a") + b"\n" + long + b"\n" + row("c")) == ["a", "b", "c"]
 
 
 def test_a_batch_does_not_grow_without_end_where_no_record_begins(path: Path) -> None:
     data = b"no record\n" * 2000 + row("a") + b"\n"
 
-    with patch.multiple(reader, BATCH_BYTES=64, _LONGEST_BYTES=256):
+    with patch.multiple(backwards, BATCH_BYTES=64, _LONGEST_BYTES=256):
         assert uuids(path, data) == ["a"]
 
 
@@ -175,7 +179,7 @@ def test_memory_does_not_grow_with_the_rows_that_are_not_kept(path: Path) -> Non
     tracemalloc.stop()
 
     assert len(log.entries) == 400
-    assert peak < 4 * reader.BATCH_BYTES
+    assert peak < 4 * backwards.BATCH_BYTES
 
 
 def test_a_file_that_cannot_be_read_is_an_input_error(tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_a_disk_that_fails_is_an_input_error(path: Path) -> None:
 async def test_a_disk_that_fails_under_a_server_is_an_input_error(path: Path) -> None:
     path.write_bytes(row("a"))
 
-    with patch.object(reader._Backwards, "take", failing), pytest.raises(InputError):
+    with patch.object(backwards.Backwards, "take", failing), pytest.raises(InputError):
         await aopen_log(path)
 
 
@@ -268,5 +272,5 @@ def test_a_record_over_several_lines_that_never_ends_is_left_out(path: Path) -> 
     assert reported(path, begun + row("a") + b"\n") == [("garbage-line", 0)]
     assert reported(path, begun) == [("torn-tail", 0)]
     assert reported(path, begun + b"}\n" + b"garbage\n") == [("garbage-line", 0)]
-    with patch.object(reader, "BATCH_BYTES", 30):
+    with patch.object(backwards, "BATCH_BYTES", 30):
         assert uuids(path, begun + row("a") + b"\n") == ["a"]

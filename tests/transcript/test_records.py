@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
 from core.model import Message
-from core.transcript import records
+from core.transcript import reader
+from core.transcript import undo as undo_module
 from core.transcript.live import FileState
 from core.transcript.projects import session_file
 from core.transcript.reader import open_log
-from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, is_as_made, undo
+from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, is_as_made
 from core.transcript.store import Store
+from core.transcript.undo import undo
 from core.transcript.writer import append, write_new
 from tests.disk import stored
 from tests.faults import kills, outcomes
@@ -82,7 +84,7 @@ def test_decisions_before_the_log_are_found_whatever_rows_lie_between(
     for raw in decided:
         row = msgspec.structs.replace(record_of(session), decisions=(raw,)).row(b"")
         added(session, row + b'{"type":"user","uuid":"u2","text":"' + b"x" * 999 + b'"}\n')
-    monkeypatch.setattr(records, "BATCH_BYTES", batch_bytes)
+    monkeypatch.setattr(reader, "BATCH_BYTES", batch_bytes)
 
     with open_log(session) as log:
         log.start, log.entries = log.size, []
@@ -197,7 +199,7 @@ def test_a_torn_row_stays_apart_from_rows_that_were_written_behind_the_block(ses
 
 
 def test_a_large_file_is_undone(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "BATCH_BYTES", 7)
+    monkeypatch.setattr(reader, "BATCH_BYTES", 7)
     compact_in_place(session)
     added(session, LATER)
     undone(session)
@@ -400,7 +402,7 @@ def test_an_in_place_block_on_such_a_file_is_cut_first(session: Path) -> None:
 
 def test_rows_that_come_at_the_last_moment_stop_a_removal(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = compact(session)
-    monkeypatch.setattr(records, "refuse_only_copy", lambda *_: added(path, LATER))
+    monkeypatch.setattr(undo_module, "refuse_only_copy", lambda *_: added(path, LATER))
     with pytest.raises(Changed):
         undone(path)
     assert path.exists()

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from core.errors import Changed, Locked, WriteFailed
-from core.transcript import writer
+from core.transcript import locks, writer
 from core.transcript.live import FileState
-from core.transcript.writer import append, locked, make_private, put, remove, replace, write_new
+from core.transcript.locks import locked
+from core.transcript.writer import append, make_private, put, remove, replace, write_new
 from tests.faults import failing, kills, outcomes
 
 REPOSITORY = Path(__file__).parents[2]
@@ -523,7 +524,7 @@ def test_two_processes_that_append_at_once_lose_and_tear_nothing(old: Path) -> N
 
 
 HOLD = (
-    "import sys; from pathlib import Path; from core.transcript.writer import locked\n"
+    "import sys; from pathlib import Path; from core.transcript.locks import locked\n"
     "with locked(Path(sys.argv[1]), Path(sys.argv[2])): print('held', flush=True); sys.stdin.read()\n"
 )
 
@@ -634,9 +635,9 @@ def test_a_pipe_under_the_name_of_a_temporary_file_stops_no_write(tmp_path: Path
 
 def test_a_folder_that_another_holds_too_long_is_locked_and_free_afterwards(tmp_path: Path) -> None:
     folder = tmp_path / "store"
-    with writer.holding(folder), pytest.raises(Locked), writer.holding(folder, timeout_s=0):
+    with locks.holding(folder), pytest.raises(Locked), locks.holding(folder, timeout_s=0):
         pass
-    with writer.holding(folder):
+    with locks.holding(folder):
         assert folder.is_dir()
 
 
@@ -651,7 +652,7 @@ def test_a_folder_that_is_made_anew_while_it_is_waited_for_is_the_one_that_is_he
         real(fd, how)
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with writer.holding(folder):
+    with locks.holding(folder):
         fd = os.open(folder, os.O_RDONLY)
         with pytest.raises(BlockingIOError):
             real(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -668,5 +669,5 @@ def test_a_disk_without_locks_holds_nothing(tmp_path: Path, monkeypatch: pytest.
         raise OSError(errno.ENOLCK, "no locks")
 
     monkeypatch.setattr(fcntl, "flock", flock)
-    with writer.holding(tmp_path / "store"), writer.holding(tmp_path / "store"):
+    with locks.holding(tmp_path / "store"), locks.holding(tmp_path / "store"):
         pass

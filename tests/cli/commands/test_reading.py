@@ -13,7 +13,7 @@ import pytest
 
 from cli.main import run
 from core.testing import SESSION_ID, Transcript
-from core.transcript import reader
+from core.transcript import backwards, reader
 from core.transcript.halves import Front
 
 Capture = pytest.CaptureFixture[str]
@@ -53,7 +53,8 @@ def test_a_long_session_is_read_while_the_program_loads(
     monkeypatch.chdir(tmp_path)
     alone = (run(["context", name, "--json"]), capsys.readouterr())
     with (
-        patch.multiple(reader, BATCH_BYTES=1_000, HALVES_BYTES=4_000, can_fork=lambda: True),
+        patch.multiple(backwards, BATCH_BYTES=1_000, HALVES_BYTES=4_000),
+        patch.object(reader, "can_fork", lambda: True),
         patch.object(reader, "Front", wraps=Front) as front,
     ):
         assert (run(["context", name, "--json"]), capsys.readouterr()) == alone
