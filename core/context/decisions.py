@@ -151,6 +151,11 @@ class State:
     """By snips and spans that were withdrawn."""
 
     @property
+    def leaned_on(self) -> frozenset[str]:
+        """Results that others point to: those hold only while these are whole."""
+        return frozenset(r.leans_on for r in self.replaced.values()) - {""}
+
+    @property
     def cleared_on_server(self) -> frozenset[str]:
         """Results that the server does not show the model any more."""
         return frozenset(i for edit in self.cache_edits for i in edit.ids)

@@ -139,7 +139,6 @@ class Microcompact:
         messages = scene.view().messages
         decided = state.cleared_on_server.union(state.replaced)
         results = tuple(tool_results_of(messages, decided))
-        pointed = {r.leans_on for r in state.replaced.values()}
         tokens = scene.tokens(messages)
         hidden = state.cleared_on_server
         hidden_tokens = sum(scene.block_tokens([r.block]) for r in results if r.id in hidden)
@@ -149,7 +148,7 @@ class Microcompact:
             messages,
             tokens,
             results,
-            decided | pointed,
+            decided | state.leaned_on,
             requests=scene.requests,
             responses=sum(m.kind == "response" for m in messages),
             editable_from=editable_from(scene, messages) if self.settings.form == "content" else 0,

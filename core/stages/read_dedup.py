@@ -57,6 +57,10 @@ class _Known:
                 self._keys[word] = left
 
 
+def _shows_again(earlier: ToolResult, result: ToolResult) -> bool:
+    return earlier.id != result.id and earlier.block.get("content") == result.block.get("content")
+
+
 def _file_name(result: ToolResult) -> str:
     return re.split(r"[/\\]", result.path)[-1]
 
@@ -79,6 +83,7 @@ class ReadDedup:
     def _pairs(self, scene: Scene, view: tuple[Message, ...]) -> Iterator[_Pair]:
         decided = scene.state.cleared_on_server.union(scene.state.replaced)
         results = {r.id: r for r in tool_results_of(view) if r.id not in decided}
+        settled = scene.state.leaned_on  # what points to them would have to come back
         calls = {call_id(call): call for message in view for call in tool_uses(message)}
         known = _Known()
         for message in view:
@@ -92,7 +97,7 @@ class ReadDedup:
                     continue
                 key = json_bytes([result.name, call.get("input")])
                 earlier = known.results.get(key)
-                if earlier and earlier.id != ident and earlier.block.get("content") == block.get("content"):
+                if earlier and _shows_again(earlier, result) and ident not in settled:
                     yield _Pair(result, earlier.id)
                 else:
                     known.add(key, result)

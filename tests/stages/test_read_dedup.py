@@ -164,6 +164,18 @@ def test_the_content_comes_back_when_the_earlier_result_goes_later(kind: str) ->
     assert ReadDedup().plan(after).decisions == ()
 
 
+def test_what_another_points_to_stays_whole_when_the_change_in_front_of_it_is_snipped() -> None:
+    history = read(History().prompt("Go."), "r1").use("e", "Edit", "ok", file_path=PATH)
+    scene = read(read(history, "r2"), "r3").scene()
+    plan, after = run(ReadDedup(), scene)
+    assert stubs(plan) == {"r3": "r2"}
+
+    snipped = resumed(scene, [*plan.decisions, Snipped("s1", ("u4", "u5"), "[2 messages removed]")])
+    assert ReadDedup().plan(snipped).decisions == ()
+    assert shown(snipped, "r2")["content"] == CODE
+    assert shown(snipped, "r3") == shown(after, "r3")
+
+
 def test_the_content_comes_back_when_a_compaction_leaves_the_earlier_result_behind() -> None:
     scene = twice().scene()
     plan = ReadDedup().plan(scene)
