@@ -26,8 +26,9 @@ def one_of(name: str, known: Iterable[tuple[str, str]], what: str, hint: str) ->
             return next(iter(one))
     shown = name[:_SHOWN_CHARS]
     if ids:
-        listed = [*dict.fromkeys(spelling for spelling, _ in found)]
-        if len(listed) < len(ids):  # one spelling of several: it tells them not apart
+        first = {ident: spelling for spelling, ident in reversed(found)}
+        listed = [first[ident] for ident in ids]
+        if len({*listed}) < len(ids):  # one spelling of several: it tells them not apart
             listed = [*ids]
         more = [f"and {len(listed) - _LISTED} more"] if len(listed) > _LISTED else []
         raise IdNotFound(f"{len(ids)} ids begin with {shown}", "\n  ".join(["name one:", *listed[:_LISTED], *more]))

@@ -33,6 +33,14 @@ def test_what_is_listed_is_what_begins_so(name: str, listed: list[str]) -> None:
     assert caught.value.hint.split("\n  ")[1:] == [*listed, *more]
 
 
+def test_as_many_are_listed_as_are_counted() -> None:
+    """Of an id with several spellings, the first."""
+    with pytest.raises(IdNotFound, match="2 ids begin with b") as caught:
+        one_of("b", [("b1", "x"), ("b2", "x"), ("b3", "y")], "page", "")
+
+    assert caught.value.hint.split("\n  ")[1:] == ["b1", "b3"]
+
+
 @pytest.mark.parametrize("name", ["", "x" * 1_000])
 def test_what_is_no_id_is_refused_in_short(name: str) -> None:
     with pytest.raises(IdNotFound, match="no page has the id") as caught:

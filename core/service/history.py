@@ -194,5 +194,6 @@ def _found(ident: str, items: Iterator[Item]) -> Item:
     for item in items:
         if ident and (item.id.startswith(ident) or item.message.startswith(ident)):
             hits.setdefault(item.id, item)
-    known = [(name, item.id) for item in hits.values() for name in (item.id, item.message)]
+    parts = [(item.message, item.id) for item in hits.values() if item.message not in hits]  # else it is one itself
+    known = [*((name, name) for name in hits), *parts]
     return hits[one_of(ident, known, "text", "{outputs} shows ids")]

@@ -90,6 +90,15 @@ def test_in_place_it_is_earlier_and_in_a_new_session_stored_or_in_its_source() -
         }
 
 
+def test_the_start_of_a_messages_id_shows_the_message_where_its_result_was_stored_too() -> None:
+    made, results = long_session(), f"abcdef01-{OTHER_ID[9:]}"
+    with on_disk(made) as path:
+        path.write_bytes(path.read_bytes().replace(str(made.rows[2]["uuid"]).encode(), results.encode()))
+        with whole(compacted(path, 30).output) as session:
+            for name in (results, results[:8]):
+                assert (output(session, name).id, output(session, name).kind) == (results, "results")
+
+
 def test_what_is_gone_everywhere_is_not_listed() -> None:
     made = long_session()
     with on_disk(made) as path:
