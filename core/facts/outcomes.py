@@ -14,6 +14,13 @@ _ERROR_LINE = re.compile(
     r"\b\w*(?:Error|Exception|error|panic|FAIL(?:ED|URE)?|fatal|denied|not found|refused|cannot|undefined|timed out)\b",
     re.ASCII,
 )
+_REASON = re.compile(
+    r"FAILED \S|--- FAIL: |E {2,}\S|fatal: |(?:\w{1,60}\.){0,8}\w{0,60}(?:[Ee]rror|Exception)(?:\[\w{1,20}\])?: ",
+    re.ASCII,
+)
+"""How a line begins that is there to say why; others only have such a word in them."""
+_FINE = re.compile(r"\b(?:PASS(?:ED)?|SKIPPED|XFAIL)\b|^ok\b|\bok$|^[✓✔]")
+"""Of a test that did not fail, whatever its name says."""
 _REFUSED = ("The user doesn't want", "[Request interrupted", "Permission to use")
 _MARKUP = re.compile(r"</?(?:tool_use_error|error)>")
 _CD = re.compile(r"^\s*cd [^&;|\n]{1,300}(?:&&|;)\s*")
@@ -87,5 +94,6 @@ def error_line(call: Call, limit: int) -> str:
     """The line of a result that says what went wrong, in at most `limit` characters."""
     lines = [line for raw in _MARKUP.sub("", call.result or "").splitlines() if (line := raw.strip())]
     lines = [line for line in lines if not _EXIT.fullmatch(line)] or lines
-    best = next((line for line in lines if _ERROR_LINE.search(line[:400])), lines[-1] if lines else "no output")
+    telling = [line for line in lines if _ERROR_LINE.search(line[:400]) and not _FINE.search(line[:400])]
+    best = next(filter(_REASON.match, lines), next(iter(telling), lines[-1] if lines else "no output"))
     return cut(one_line(best[:2_000]), limit)
