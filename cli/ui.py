@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import cycle
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
@@ -34,8 +33,20 @@ LEAST_COLUMNS = 12
 _GAP = "  "
 _BESIDE_LABEL = 19
 """Columns of a line of the legend: the shade, the tokens, the share."""
-_SHADES = "█▓▒░▚▞▖▘"
-_COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red")
+_LOOKS = {
+    "results": ("█", "cyan"),
+    "system": ("▓", "green"),
+    "tool_use": ("▒", "magenta"),
+    "text": ("░", "yellow"),
+    "thinking": ("▚", "blue"),
+    "summary": ("▞", "red"),
+    "prompt": ("▄", "bright_magenta"),
+    "meta": ("▖", "bright_yellow"),
+    "command": ("▘", "bright_blue"),
+    "attachment": ("▌", "bright_green"),
+}
+"""Of each kind, so that it looks the same in each bar."""
+_OTHER = ("▪", "white")
 
 tokens, count = words.tokens, report_words.count
 
@@ -140,32 +151,39 @@ def _beside(widths: Mapping[str, int], header: str) -> int:
     return sum(widths.values()) - widths[header] + len(_GAP) * (len(widths) - 1)
 
 
-def context_bar(parts: Sequence[tuple[str, int]], window_tokens: int, mark_tokens: int = 0, most: int = 60) -> str:
-    """Draw what fills a window: a bar of at most `most` cells, and a line for each part, with its share of all.
+def context_bar(by_kind: Mapping[str, int], window_tokens: int, mark_tokens: int = 0, most: int = 60) -> str:
+    """Draw what fills a window: a bar of at most `most` cells, and a line for each kind, with its share of all.
 
-    `parts` are (label, tokens), `mark_tokens` the place of a threshold.  A part that is there has at least one cell
-    as long as there is room, one of nothing has no line; what does not fit the window is cut, the legend says it all.
+    `by_kind` are tokens, `mark_tokens` is the place of a threshold.  All together is to scale, and what is less than a
+    cell may have none; a kind of nothing has no line; what does not fit the window is cut, the legend says it all.
     """
+    from core.context.tokens.ledger import shared
+
     width = columns(most)
-    fills = list(zip(parts, cycle(_SHADES), cycle(_COLOURS), strict=False))
-    scale, used = max(window_tokens, 1), max(sum(amount for _, amount in parts), 1)
-    cells = "".join(
-        shade * max(round(min(amount, scale) / scale * width), min(amount, 1)) for (_, amount), shade, _ in fills
-    )
-    bar = cells[:width].ljust(width, "·")
+    there = {kind: amount for kind, amount in by_kind.items() if amount}
+    looks = {kind: _LOOKS.get(kind, _OTHER) for kind in there}
+    scale, used = max(window_tokens, 1), sum(there.values())
+    cells = shared([*there.values()], _cells(used, scale, width))
+    bar = "".join(looks[kind][0] * n for kind, n in zip(there, cells, strict=True)).ljust(width, "·")
     if mark_tokens:
         at = min(round(min(mark_tokens, scale) / scale * width), width - 1)
         bar = f"{bar[:at]}│{bar[at + 1 :]}"
-    colours = {shade: colour for _, shade, colour in fills}
+    colours = dict(looks.values())
     lines = ["".join(_coloured(cell, colours.get(cell)) for cell in bar)]
-    label_width = columns(max((len(label) for label, _ in parts), default=0), beside=_BESIDE_LABEL)
-    for (label, amount), shade, colour in fills:
-        if not amount:
-            continue
-        share = f"{amount / used:.1%}"
-        shown = label if len(label) <= label_width else f"{label[: label_width - 1]}…"
-        lines.append(f"{_coloured(shade * 2, colour)} {plain(shown):{label_width}}  {tokens(amount):>6}  {share:>6}")
+    labels = {kind: plain(report_words.KINDS.get(kind, kind)) for kind in there}
+    label_width = columns(max(map(len, labels.values()), default=0), beside=_BESIDE_LABEL)
+    for kind, amount in there.items():
+        shade, colour = looks[kind]
+        label = labels[kind] if len(labels[kind]) <= label_width else f"{labels[kind][: label_width - 1]}…"
+        lines.append(
+            f"{_coloured(shade * 2, colour)} {label:{label_width}}  {tokens(amount):>6}  {amount / used:>6.1%}"
+        )
     return "\n".join(lines)
+
+
+def _cells(part: int, whole: int, width: int) -> int:
+    """How many of `width` cells a share of a whole has: of something at least one."""
+    return max(round(min(part, whole) / whole * width), min(part, 1))
 
 
 def _coloured(text: str, colour: str | None) -> str:
@@ -190,5 +208,5 @@ def progress(label: str, total: int) -> Iterator[Callable[[str], None]]:
 def meter(part: int, whole: int, beside: int, most: int = 50) -> str:
     """Draw a share of a whole as a bar of at most `most` cells, which has `beside` columns of text in its line."""
     width = columns(most, beside)
-    filled = min(width, max(round(min(part, max(1, whole)) / max(1, whole) * width), min(part, 1)))
+    filled = _cells(part, max(1, whole), width)
     return "█" * filled + "·" * (width - filled)

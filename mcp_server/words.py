@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from core.context.tokens.words import tokens
-from core.report.words import KINDS, STATES, count, saved, whereabouts
+from core.report.words import KINDS, STATES, count, part_name, saved, whereabouts
 
 if TYPE_CHECKING:
     from core.service.context import ContextReport
@@ -36,9 +36,7 @@ def context_words(report: ContextReport) -> str:
     )
     lines += [f"tool results by tool: {_counts(report.by_tool)}"] if report.by_tool else []
     lines += ["largest:"] if report.largest else []
-    lines += [
-        f"  {p.id}  {p.tool or KINDS.get(p.kind, p.kind)}  {tokens(p.tokens)}  {p.share:.0%}" for p in report.largest
-    ]
+    lines += [f"  {p.id}  {part_name(p.kind, p.tool)}  {tokens(p.tokens)}  {p.share:.0%}" for p in report.largest]
     return "\n".join(lines)
 
 

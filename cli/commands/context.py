@@ -10,10 +10,10 @@ import click
 
 from cli import options, resources, ui
 from core.defaults import LEAST_WINDOW_TOKENS
-from core.report.words import KINDS, STATES
+from core.report.words import STATES, part_name
 
 if TYPE_CHECKING:
-    from core.service.context import ContextReport, LargePart, StageOutlook
+    from core.service.context import ContextReport, StageOutlook
     from core.service.session import Session
     from core.settings import Settings
     from core.transcript.reader import Reading
@@ -93,8 +93,7 @@ def print_window(report: ContextReport) -> None:
     if not report.messages:
         ui.echo("the session holds no messages")
         return
-    parts = [(KINDS.get(kind, kind), count) for kind, count in report.by_kind.items()]
-    click.echo(ui.context_bar(parts, window.window_tokens, window.auto_threshold_tokens))
+    click.echo(ui.context_bar(report.by_kind, window.window_tokens, window.auto_threshold_tokens))
     share = tokens.total / max(1, window.window_tokens)
     assumed = ", a window assumed for an unknown model: --window sets it" if window.assumed else ""
     of_window = f"{ui.tokens(tokens.total)} of {ui.tokens(window.window_tokens)} tokens ({share:.0%})"
@@ -115,15 +114,8 @@ def _print_parts(report: ContextReport) -> None:
         ui.print_table(("TOOL", "TOKENS"), [(t, ui.tokens(n)) for t, n in report.by_tool.items()], {"TOKENS"})
     if report.largest:
         ui.echo("\nThe largest parts (foldmark output shows one)")
-        rows = [(p.id, _what(p), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest]
+        rows = [(p.id, part_name(p.kind, p.tool), ui.tokens(p.tokens), f"{p.share:.1%}") for p in report.largest]
         ui.print_table(("ID", "WHAT", "TOKENS", "SHARE"), rows, {"TOKENS", "SHARE"}, shrinks="WHAT", drops=("SHARE",))
-
-
-def _what(part: LargePart) -> str:
-    """Say what a part is: a call and its result are two."""
-    if not part.tool:
-        return KINDS.get(part.kind, part.kind)
-    return f"{part.tool} {'result' if part.kind == 'results' else 'call'}"
 
 
 def _exactness(report: ContextReport) -> str:

@@ -10,8 +10,8 @@ import click
 
 from cli import options, ui
 from core.context.tokens.window import Measuring
-from core.report.data import Fidelity, Report, Said, Side
-from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, share
+from core.report.data import Fidelity, Report, Said
+from core.report.words import PLACES, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
 from core.service.report import opened_source, report
 from core.service.session import opened
 from core.transcript.writer import write_new
@@ -68,7 +68,8 @@ def _print(found: Report) -> None:
     kinds = [*dict.fromkeys((*before.by_kind, *after.by_kind))]  # one order, so that the bars can be compared
     for name, side in (("before", before), ("after", after)):
         ui.echo(f"\n{name}  {side.id}  {ui.count(side.messages, 'message')}")
-        _print_bar(side, kinds)
+        by_kind = {kind: side.by_kind.get(kind, 0) for kind in kinds}
+        click.echo(ui.context_bar(by_kind, side.window_tokens, side.auto_threshold_tokens))
     saved = change(before.tokens, after.tokens)
     ui.echo(f"\n{ui.tokens(before.tokens)} → {ui.tokens(after.tokens)} tokens ({saved})")
     for state in ("warm", "cold"):
@@ -81,7 +82,7 @@ def _print(found: Report) -> None:
     if found.largest:
         ui.echo("\nThe largest parts (foldmark output shows one)")
         rows = [
-            (p.id, p.tool or KINDS.get(p.kind, p.kind), ui.tokens(p.tokens), ui.tokens(p.tokens_after), PLACES[p.place])
+            (p.id, part_name(p.kind, p.tool), ui.tokens(p.tokens), ui.tokens(p.tokens_after), PLACES[p.place])
             for p in found.largest
         ]
         ui.print_table(
@@ -97,11 +98,6 @@ def _print(found: Report) -> None:
     if names.missing:
         ui.echo(f"  not named any more: {ui.plain(', '.join(names.missing))}")
     ui.echo(f"ids: {len(found.reachable)} readable on demand, {len(found.gone)} gone (--json lists them)")
-
-
-def _print_bar(side: Side, kinds: list[str]) -> None:
-    parts = [(KINDS.get(kind, kind), side.by_kind.get(kind, 0)) for kind in kinds]
-    click.echo(ui.context_bar(parts, side.window_tokens, side.auto_threshold_tokens))
 
 
 def _print_fidelity(found: Fidelity) -> None:

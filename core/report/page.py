@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from core.report.data import Fidelity, Report, Said, Side
-from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, share
+from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
 
 _SAID = 40
 """How many requests and statements the page shows."""
@@ -123,7 +123,7 @@ def _largest(report: Report) -> str:
     rows = [
         (
             _short(part.id),
-            escape(part.tool) or _kind(part.kind),
+            escape(part_name(part.kind, part.tool)),
             f"{part.tokens:,}",
             f"{part.tokens_after:,}",
             _toned(PLACES[part.place], part.place),

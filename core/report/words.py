@@ -14,7 +14,6 @@ KINDS = {
     "system": "system prompt, tools, memory files",
     "prompt": "prompts",
     "results": "tool results",
-    "response": "responses",
     "tool_use": "tool calls",
     "text": "answers",
     "thinking": "thinking",
@@ -23,6 +22,19 @@ KINDS = {
     "command": "local commands",
     "attachment": "attachments",
 }
+"""Of what fills a window, all of each kind."""
+PARTS = {
+    "prompt": "prompt",
+    "results": "tool result",
+    "result": "tool result",
+    "output": "tool result",
+    "response": "answer",
+    "summary": "summary",
+    "meta": "note of the client",
+    "command": "local command",
+    "attachment": "attachment",
+}
+"""Of one message, or of one text that can be read."""
 STATES: dict[State, str] = {
     "ok": "there is room",
     "warning": "automatic compaction is near",
@@ -50,6 +62,13 @@ WHERE = {
     "source": "in the session that this one was made of",
 }
 """Of a text: where it can be read."""
+
+
+def part_name(kind: str, tool: str) -> str:
+    """What one thing is: of a tool, its call or its result; else by its kind."""
+    if not tool:
+        return PARTS.get(kind, kind)
+    return f"{tool} call" if kind == "response" else f"{tool} result"
 
 
 def share(part: float, whole: float) -> str:

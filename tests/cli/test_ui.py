@@ -10,6 +10,7 @@ import pytest
 from rich.cells import cell_len
 
 from cli import ui
+from core.report import words as report_words
 
 
 def uncoloured(text: str) -> list[str]:
@@ -134,7 +135,7 @@ def test_bars_are_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "20")
 
-    assert uncoloured(ui.context_bar([("a", 50)], 100))[0] == "█" * 10 + "·" * 10
+    assert uncoloured(ui.context_bar({"results": 50}, 100))[0] == "█" * 10 + "·" * 10
     assert ui.meter(50, 100, beside=10) == "█" * 5 + "·" * 5
     monkeypatch.setenv("COLUMNS", "5")
     assert ui.meter(50, 100, beside=10) == "█"
@@ -143,12 +144,10 @@ def test_bars_are_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) ->
 def test_the_legend_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
-    _, system, results = click.unstyle(
-        ui.context_bar([("system prompt, tools, memory files", 18_000), ("tool results", 142_000)], 200_000)
-    ).splitlines()
+    _, system, results = uncoloured(ui.context_bar({"system": 18_000, "results": 142_000}, 200_000))
 
-    assert system == "██ system prompt, tools…   18.0k   11.2%"
-    assert results == "▓▓ tool results             142k   88.8%"
+    assert system == "▓▓ system prompt, tools…   18.0k   11.2%"
+    assert results == "██ tool results             142k   88.8%"
     assert len(system) == len(results) == 40
 
 
@@ -163,16 +162,40 @@ def test_json_is_one_line_for_a_program_and_indented_for_a_person(
     assert capsys.readouterr().out == '{\n  "ä": 1\n}\n'
 
 
-def test_the_bar_has_a_cell_for_each_share_and_a_line_for_each_part() -> None:
-    lines = uncoloured(ui.context_bar([("results", 50_000), ("text", 1)], 100_000, mark_tokens=80_000, most=10))
+def test_the_bar_has_a_cell_for_each_share_and_a_line_for_each_kind() -> None:
+    lines = uncoloured(ui.context_bar({"results": 50_000, "text": 10_000}, 100_000, mark_tokens=80_000, most=10))
 
-    assert lines == ["█████▓··│·", "██ results   50.0k  100.0%", "▓▓ text          1    0.0%"]
+    assert lines == ["█████░··│·", "██ tool results   50.0k   83.3%", "░░ answers        10.0k   16.7%"]
+
+
+def test_the_bar_is_to_scale_whatever_it_is_made_of() -> None:
+    kinds = {"system": 15_300, "results": 100, "tool_use": 90, "text": 80, "prompt": 30}
+
+    bar, *legend = uncoloured(ui.context_bar(kinds, 200_000))
+
+    assert bar == "▓▓▓▓▓" + "·" * 55, "8% of 60 cells"
+    assert len(legend) == len(kinds)
+
+
+def test_something_has_a_cell_however_little_it_is() -> None:
+    assert uncoloured(ui.context_bar({"results": 1}, 10**6, most=4))[0] == "█···"
+
+
+def test_a_kind_looks_the_same_in_each_bar() -> None:
+    kinds = [*report_words.KINDS]
+    one = dict.fromkeys(kinds, 100)
+    other = dict.fromkeys(reversed(kinds), 100)
+    looks = [{*ui.context_bar(by_kind, 1_000).splitlines()[1:]} for by_kind in (one, other)]
+
+    assert looks[0] == looks[1]
+    assert len({line[:7] for line in looks[0]}) == len({click.unstyle(line)[:2] for line in looks[0]}) == len(kinds)
+    assert uncoloured(ui.context_bar({"new kind": 1}, 1, most=1)) == ["▪", "▪▪ new kind       1  100.0%"]
 
 
 def test_the_bar_never_grows_over_its_width() -> None:
-    assert uncoloured(ui.context_bar([("a", 300), ("b", 0)], 100, mark_tokens=500, most=5))[0] == "████│"
-    assert uncoloured(ui.context_bar([], 0, most=3)) == ["···"]
-    assert uncoloured(ui.context_bar([("a", 10**300)], 100, mark_tokens=10**300, most=5))[0] == "████│"
+    assert uncoloured(ui.context_bar({"results": 300, "text": 0}, 100, mark_tokens=500, most=5))[0] == "████│"
+    assert uncoloured(ui.context_bar({}, 0, most=3)) == ["···"]
+    assert uncoloured(ui.context_bar({"results": 10**300}, 100, mark_tokens=10**300, most=5))[0] == "████│"
     assert ui.meter(10**320, 100, beside=0, most=5) == "█" * 5
 
 

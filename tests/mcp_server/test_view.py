@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from core.report.words import KINDS, STATES
+from core.report.words import KINDS, PARTS, STATES
 from core.testing import SESSION_ID
 from mcp_server.app import VIEW_URI, page
 from tests.mcp_server.desk import Desk
@@ -103,7 +103,17 @@ def test_the_page_loads_nothing_and_makes_no_html_of_texts() -> None:
 
 
 def test_the_page_says_what_all_else_says() -> None:
-    assert f"const {{ KINDS, STATES }} = {json.dumps({'KINDS': KINDS, 'STATES': STATES})};" in page()
+    words = {"KINDS": KINDS, "PARTS": PARTS, "STATES": STATES}
+
+    assert f"const {{ KINDS, PARTS, STATES }} = {json.dumps(words)};" in page()
+
+
+def test_each_kind_has_a_colour_of_its_own() -> None:
+    (hues,) = re.findall(r"const HUES = \{ (.+) \};", page())
+    colours = dict(pair.split(": ") for pair in hues.split(", "))
+
+    assert colours.keys() == KINDS.keys()
+    assert len({*colours.values()}) == len(KINDS)
 
 
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="needs Chromium or Chrome to look at the page")
