@@ -21,13 +21,22 @@ _PATH = re.compile(
     r"|[\w-]{1,60}(?:\.[\w-]{1,20}){0,2}\.(?:py|go|rs|tsx?|jsx?|mjs|md|mdx|json|sh|toml|ya?ml|c|h|cc|cpp|hpp|cs|java|rb|kt|swift|php|sql|css|html|vue|lock|txt|cfg|ini|ipynb))\b"
 )  # fmt: skip
 _SYMBOL = re.compile(
-    r"\b(?:[a-z]{1,40}[A-Z]\w{3,60}|[A-Z][a-z]{1,40}[A-Z]\w{1,60}|[A-Z]{2,20}_[A-Z_]{3,40}|\w{1,40}_\w{3,60})\b"
+    r"\b(?!_+\b|__\w{1,40}__\b)"
+    r"(?:[a-z]{1,40}[A-Z]\w{3,60}|[A-Z][a-z]{1,40}[A-Z]\w{1,60}|[A-Z]{2,20}_[A-Z_]{3,40}|\w{1,40}_\w{3,60})\b"
 )
+"""Not a line of underscores, nor what every file of a language has (`__init__`)."""
+_OF_DIFFS = ("diff --git a/", "--- a/", "+++ b/")
+"""Begin the lines of a diff that put a letter in front of each path."""
+_ONE_OF_MANY = re.compile(r"://|_(?=(?:[A-Za-z]*\d){3})[0-9A-Za-z]+\Z")
+"""URLs, and numbered ids (`ch_90210`)."""
 
 
 def names_in(text: str) -> tuple[list[str], list[str]]:
     """The paths (URLs and plain file names too) and the symbols in a text, in order, with repeats."""
-    return _PATH.findall(text), _SYMBOL.findall(text)
+    paths = _PATH.findall(text)
+    if any(begin in text for begin in _OF_DIFFS):
+        paths = [path[2:] if path.startswith(("a/", "b/")) else path for path in paths]
+    return paths, _SYMBOL.findall(text)
 
 
 def strings_in(value: JSON) -> Iterator[str]:
@@ -92,7 +101,11 @@ class Names:
 
     def size_chars(self) -> int:
         """What an index of all names would take, its two lines' beginnings counted."""
-        return sum(len(name) + 2 for name in self.uses) + 24
+        return sum(len(name) + 2 for name in self._listed()) + 24
+
+    def _listed(self) -> dict[str, _Use]:
+        """Without what only tools said, and say by the dozen."""
+        return {name: use for name, use in self.uses.items() if use.own or not _ONE_OF_MANY.search(name)}
 
     def _count(self, names: Iterable[str], path: bool, at: float, own: bool) -> None:
         for name in names:
@@ -108,9 +121,6 @@ class Names:
 
     def ranked(self, without: Iterable[str] = ()) -> tuple[list[str], list[str]]:
         """Paths and symbols, best first (of equals the one that was met first), but those in `without`."""
-        skip, uses = frozenset(without), self.uses
-        order = sorted(
-            (n for n, use in uses.items() if n not in skip and (use.own or "://" not in n)),
-            key=lambda n: -uses[n].score(),
-        )
+        skip, uses = frozenset(without), self._listed()
+        order = sorted((n for n in uses if n not in skip), key=lambda n: -uses[n].score())
         return [n for n in order if uses[n].path], [n for n in order if not uses[n].path]

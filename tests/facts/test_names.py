@@ -18,6 +18,10 @@ from tests.summarizers.build import answer, call, result, said, section, summary
         pytest.param(
             "getItem MAX_SIZE load_page ReadFile", [], ["getItem", "MAX_SIZE", "load_page", "ReadFile"], id="symbols"
         ),
+        pytest.param("------- __init__ ________ __x __init__x", [], ["__init__x"], id="no names"),
+        pytest.param("--- a/s/x.py\n+++ b/s/x.py\n a/y.py", ["s/x.py", "s/x.py", "y.py"], [], id="diff"),
+        pytest.param("diff --git a/a/x.py b/a/x.py", ["a/x.py", "a/x.py"], [], id="diff of a folder a"),
+        pytest.param("in a/x.py", ["a/x.py"], [], id="no diff"),
         pytest.param("version 3.11, and so on. Word", [], [], id="none"),
     ],
 )
@@ -45,12 +49,13 @@ def test_changed_files_lead_whatever_else_was_used() -> None:
     assert names.ranked()[0] == ["once/changed", "often/used.py"]
 
 
-def test_urls_that_only_tools_printed_are_no_names() -> None:
+def test_urls_and_numbered_ids_that_only_tools_printed_are_no_names() -> None:
     names = Names()
-    names.add("https://example.org/a", 0.5, own=False)
-    names.add("https://example.org/b", 0.5, own=True)
+    names.add("https://example.org/a ch_90210 toolu_01Xg2b by_rule_1", 0.5, own=False)
+    names.add("https://example.org/b ch_90223", 0.5, own=True)
 
-    assert names.ranked() == (["https://example.org/b"], [])
+    assert names.ranked() == (["https://example.org/b"], ["ch_90223", "by_rule_1"])
+    assert names.size_chars() == len("https://example.org/b, ch_90223, by_rule_1, ") + 24
 
 
 def test_the_index_holds_what_stands_nowhere_else() -> None:
