@@ -17,7 +17,7 @@ from tests.summarizers.build import answer, call, done, result, said, section, s
 
 TITLES = [
     "Request and intent", "User constraints and stated facts", "Concepts", "Files and code", "Commands",
-    "Errors and fixes", "How problems were solved", "All user messages", "Open tasks", "Current work", "Next step",
+    "Errors and fixes", "How problems were solved", "Other user messages", "Open tasks", "Current work", "Next step",
     "Names index",
 ]  # fmt: skip
 FOUR_POINTS = (

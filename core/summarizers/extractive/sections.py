@@ -32,7 +32,7 @@ SECTIONS = (
     Section("commands", "Commands", "Commands", 0.08),
     Section("errors", "Errors and fixes", "Errors", 0.10),
     Section("findings", "How problems were solved", "Findings", 0.12),
-    Section("messages", "All user messages", "Said", 0.20),
+    Section("messages", "Other user messages", "Said", 0.20),
     Section("tasks", "Open tasks", "Tasks", 0.08),
     Section("work", "Current work", "Work", 0.08),
     Section("next", "Next step", "Next", 0.03),

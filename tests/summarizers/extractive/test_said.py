@@ -49,13 +49,13 @@ def test_a_message_that_is_all_rules_is_listed_once() -> None:
     text = summary_of(said("Begin."), said("- Never push.\n- Always test."), said("Look at the parser."), said("End."))
 
     assert text.count("Never push.") == 1
-    assert section(text, "All user messages") == ["- [11112222] Look at the parser."]
+    assert section(text, "Other user messages") == ["- [11112222] Look at the parser."]
 
 
 def test_a_message_that_comes_again_and_again_is_listed_once() -> None:
     text = summary_of(said("Begin."), *[said("go on") for _ in range(5)], said("End."))
 
-    assert section(text, "All user messages") == ["- [11112222] go on"]
+    assert section(text, "Other user messages") == ["- [11112222] go on"]
 
 
 def test_a_replaced_statement_is_gone_and_the_new_one_stands() -> None:
@@ -70,7 +70,7 @@ def test_a_replaced_statement_is_gone_and_the_new_one_stands() -> None:
 def test_a_long_message_is_cut_in_the_middle_and_says_so() -> None:
     long = "Look here. " + "words and words. " * 400 + "The very end."
 
-    lines = section(summary_of(said("Begin."), said(long), said("End.")), "All user messages")
+    lines = section(summary_of(said("Begin."), said(long), said("End.")), "Other user messages")
 
     assert len(lines[0]) < 2_500
     assert "chars left out]" in lines[0]
