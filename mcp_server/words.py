@@ -52,15 +52,16 @@ def _session_line(line: SessionLine) -> str:
 
 def search_words(found: SearchResult) -> str:
     """One line a hit."""
-    lines = [f"{h.id}:{h.line} ({h.name or h.kind}, {h.where})  {h.text}" for h in found.hits] or ["not found"]
+    lines = [f"{h.id}:{h.line} ({part_name(h.kind, h.name)}, {h.where})  {h.text}" for h in found.hits] or ["not found"]
     return "\n".join([*lines, "there are more: a larger limit, or a longer text, finds them"] if found.more else lines)
 
 
 def page_words(page: OutputPage) -> str:
     """The text behind a line that says what it is, and before one that says what to ask for next."""
-    what = f"{page.id} ({page.name or page.kind}, {page.where}), {page.total_lines} lines"
+    what = f"{page.id} ({part_name(page.kind, page.name)}, {page.where}), {page.total_lines} lines"
     if not page.text:
-        return f"{what}: {'nothing matches' if not page.offset else 'nothing behind this offset'}"
+        behind = "offset" if page.offset else "line" if page.first_line > page.total_lines else ""
+        return f"{what}: {f'nothing behind this {behind}' if behind else 'nothing matches'}"
     end = page.offset + len(page.text)
     if page.next_offset is None:
         return f"{what}\n{page.text}"

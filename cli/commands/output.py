@@ -7,7 +7,7 @@ import re
 import click
 
 from cli import options, ui
-from core.report.words import WHERE
+from core.report.words import WHERE, part_name
 from core.service.history import TextList, output, outputs
 from core.service.session import opened
 
@@ -65,7 +65,7 @@ def command(
 
 
 def _print_list(listed: TextList) -> None:
-    rows = [(o.id, o.name or o.kind, o.where, ui.tokens(o.chars), o.begin) for o in listed.outputs]
+    rows = [(o.id, part_name(o.kind, o.name), o.where, ui.tokens(o.chars), o.begin) for o in listed.outputs]
     ui.print_table(("ID", "WHAT", "WHERE", "CHARS", "BEGINS WITH"), rows, {"CHARS"}, drops=("WHERE", "CHARS"))
     places = [f"{where}, {WHERE[where]}" for where in WHERE if any(o.where == where for o in listed.outputs)]
     ui.echo(f"WHERE: {'; '.join(places)}", err=True)

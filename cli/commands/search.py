@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli import options, ui
+from core.report.words import part_name
 from core.service.history import search
 from core.service.session import opened
 
@@ -22,7 +23,8 @@ from core.service.session import opened
 def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int, pick: str, as_json: bool) -> None:
     """Search SESSION for TEXT: what the model sees, and what was compacted, stored, or left on another branch.
 
-    foldmark output prints the whole text of an id.
+    In TEXT upper and lower case are the same, in a --regex they are not. foldmark output prints the
+    whole text of an id.
     """
     if not text:
         raise click.UsageError("TEXT is empty: every line would match", ctx)
@@ -32,7 +34,7 @@ def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int
         ui.emit(result)
         return
     for hit in result.hits:
-        place = f"{hit.id}:{hit.line} ({' '.join(filter(None, (hit.name or hit.kind, hit.where)))})"
+        place = f"{hit.id}:{hit.line} ({part_name(hit.kind, hit.name)}, {hit.where})"
         ui.echo(ui.plain(f"{place}  {hit.text}"))
     if result.more:
         ui.echo(f"the first {limit}; --limit shows more", err=True)

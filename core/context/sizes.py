@@ -47,7 +47,7 @@ def parts_of_chain(log: Log, chain: Chain, dialect: Dialect) -> list[Part]:
             continue
         if e.type in ("user", "assistant"):
             stale = e.offset < boundary_at
-            parts.append(Part(e.outlines, e.usage, e.response_id, e.model, stale, e.projected, e.uuid, _kind(e)))
+            parts.append(Part(e.outlines, e.usage, e.response_id, e.model, stale, e.projected, e.uuid, kind_of(e)))
         else:
             parts += parts_of_messages(messages_of(log, replace(chain, entries=(e,)), dialect))
     return parts
@@ -162,7 +162,10 @@ def measured(parts: Sequence[Part], model: Model, overhead: int = DEFAULT_OVERHE
     return measure(parts, model, overhead)
 
 
-def _kind(entry: Entry) -> str:
+def kind_of(entry: Entry) -> str:
+    """The kind of the message that a row is, as far as can be told without decoding it."""
+    if entry.type not in ("user", "assistant"):
+        return "command" if entry.type == "system" else entry.type
     if entry.type == "assistant":
         return "response"
     if entry.summary:

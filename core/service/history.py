@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import islice
 
-from core.errors import WrongPattern
+from core.errors import WrongPattern, WrongUsage
 from core.facts.text import cut, one_line
 from core.ids import one_of
 from core.service.items import Item, Where, all_items, stored_items
@@ -15,8 +17,8 @@ from core.transcript.store import Store
 
 _CONTEXT_CHARS = 100
 _BEGIN_CHARS = 100
-_SAID = ("user", "prompt")
-"""Kinds of items: rows of a transcript, messages of other clients."""
+_WHOLE = ("results", "page")
+"""Kinds of items that hold the texts of others, which are looked through first."""
 _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
 """Text that stands in JSON as it is."""
 
@@ -125,8 +127,10 @@ def stored_outputs(session: Session) -> OutputList:
 def output(session: Session, ident: str, lines: tuple[int, int] | None = None, grep: str = "") -> OutputText:
     """The text of an id, or of the start of one; `lines` from..to (from 1), `grep` keeps the lines that match.
 
-    Raises `IdNotFound` for no id, or several.
+    Raises `IdNotFound` for no id, or several, `WrongUsage` for lines that cannot be.
     """
+    if lines and lines[1] < max(1, lines[0]):
+        raise WrongUsage(f"there are no lines {lines[0]} to {lines[1]}", "lines count from 1, the first comes first")
     with ExitStack() as stack:
         item = _found(ident, all_items(session, stack))
         text = item.read()
@@ -151,22 +155,24 @@ def output(session: Session, ident: str, lines: tuple[int, int] | None = None, g
 def search(session: Session, text: str, regex: bool = False, limit: int = 100) -> SearchResult:
     """The lines of all texts that contain `text` (letter case does not count) or match the expression.
 
-    Those of what a person said come first: they are what the others follow from.
+    Those of what a person said come first: they are what the others follow from.  A line that stands in several
+    places, as a part of a message and in the whole of it, is found in the first of them.
     """
     matcher = _matcher(text, regex)
     needle = text.lower().encode() if not regex and _PLAIN.match(text) else b""
     hits: list[SearchHit] = []
-    seen: set[tuple[str, int]] = set()
+    said: defaultdict[str | None, set[str]] = defaultdict(set)  # by the ids of items; None: of them all
     with ExitStack() as stack:
         there = (item for item in all_items(session, stack) if item.is_there)
-        for item in sorted(there, key=lambda item: item.kind not in _SAID):
-            for hit in _hits(item, matcher, needle):
-                if (hit.id, hit.line) in seen:
-                    continue
-                if len(hits) == limit:
-                    return SearchResult(session=session.ref, hits=hits, more=True)
-                seen.add((hit.id, hit.line))
-                hits.append(hit)
+        for item in sorted(there, key=lambda item: (item.kind != "prompt", item.kind in _WHOLE)):
+            known = said[None if item.kind in _WHOLE else item.id]
+            others = (hit for hit in _hits(item, matcher, needle) if hit.text not in known)
+            new = [*islice(others, limit + 1 - len(hits))]
+            hits += new
+            if len(hits) > limit:
+                return SearchResult(session=session.ref, hits=hits[:limit], more=True)
+            for texts in (said[None], said[item.id]):
+                texts.update(hit.text for hit in new)
     return SearchResult(session=session.ref, hits=hits, more=False)
 
 

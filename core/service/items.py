@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from core.context.sizes import kind_of
 from core.context.view import messages_of
 from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, mapping, mappings, text_block
@@ -153,7 +154,7 @@ def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator
                 yield Item(call, "result", names.get(call, ""), where(entry), read, raw, entry.uuid)
             if entry.tools:
                 continue
-        yield Item(entry.uuid, entry.type, "", where(entry), _row_reader(log, entry), raw)
+        yield Item(entry.uuid, kind_of(entry), "", where(entry), _row_reader(log, entry), raw)
 
 
 def _raw_reader(log: Log, entry: Entry) -> Callable[[], bytes]:

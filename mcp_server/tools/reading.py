@@ -55,7 +55,7 @@ async def search_session(
     ctx: Ctx,
     text: Annotated[str, Field(min_length=1, max_length=1_000, description="a part of a line")],
     session: SessionName = "current",
-    regex: Annotated[bool, Field(description="text is a regular expression")] = False,
+    regex: Annotated[bool, Field(description="text is a regular expression, in which case counts")] = False,
     limit: Annotated[int, Field(ge=1, le=_MOST_HITS, description="of lines")] = 20,
 ) -> Annotated[CallToolResult, SearchResult]:
     """Search all that a session ever held, also what was compacted, snipped or stored, line by line."""

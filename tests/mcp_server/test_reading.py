@@ -128,7 +128,7 @@ async def test_search_finds_what_the_command_line_finds(desk: Desk, mode: str) -
         result = await client.call_tool("search_session", {"session": SESSION_ID, "text": "MARMALADE", "limit": 3})
 
     assert result.structured_content == expected
-    assert re.fullmatch(r"(.+:1 \(user, active\)  Fix parser .+\n){3}there are more: .+", text_of(result))
+    assert re.fullmatch(r"(.+:1 \(prompt, active\)  Fix parser .+\n){3}there are more: .+", text_of(result))
 
 
 async def test_search_takes_expressions_and_says_when_there_is_nothing(desk: Desk, mode: str) -> None:
@@ -152,7 +152,7 @@ async def test_an_output_is_read_in_pieces(desk: Desk, mode: str) -> None:
             result = await client.call_tool("read_persisted_output", asked)
             assert result.structured_content is None
             first, *lines = text_of(result).split("\n")
-            assert first == "toolu_11111111_0002 (Read, active), 401 lines"
+            assert first == "toolu_11111111_0002 (Read result, active), 401 lines"
             more = re.fullmatch(r"\[[\d,]+ of 7,600 characters shown: go on with offset=(\d+)\]", lines[-1])
             whole += "\n".join(lines[:-1] if more else lines)
             offset = int(more[1]) if more else -1
@@ -167,9 +167,14 @@ async def test_lines_and_matches_of_an_output(desk: Desk, mode: str) -> None:
         matches = await client.call_tool("read_persisted_output", {**asked, "search": "parse", "to_line": 2})
         none = await client.call_tool("read_persisted_output", {**asked, "search": "jam"})
         behind = await client.call_tool("read_persisted_output", {**asked, "offset": 9_999_999})
+        below = await client.call_tool("read_persisted_output", {**asked, "from_line": 9_999})
+        backwards = await client.call_tool("read_persisted_output", {**asked, "from_line": 290, "to_line": 3})
         missing = await client.call_tool("read_persisted_output", {**asked, "id": "toolu_gone"})
 
     assert text_of(lines).split("\n")[1:] == ["def parse_2(): ...", ""]
+    assert text_of(below).endswith("401 lines: nothing behind this line")
+    assert backwards.is_error
+    assert "there are no lines 290 to 3" in text_of(backwards)
     assert text_of(matches).split("\n")[1:] == ["1: def parse_2(): ...", "2: def parse_2(): ..."]
     assert text_of(none).endswith("nothing matches")
     assert text_of(behind).endswith("nothing behind this offset")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.errors import IdNotFound, InputError
+from core.errors import IdNotFound, InputError, WrongUsage
 from core.model import JSON
 from core.service.history import output, outputs, readable_ids, search
 from core.service.items import MAX_SOURCES
@@ -55,14 +55,14 @@ def test_results_are_listed_by_their_calls_and_the_rest_by_its_row() -> None:
         texts = {line.id: output(session, line.id).text for line in listed.outputs}
 
     assert [(line.kind, line.name, line.where) for line in listed.outputs] == [
-        ("user", "", "active"),
-        ("assistant", "", "active"),
+        ("prompt", "", "active"),
+        ("response", "", "active"),
         ("result", "Grep", "active"),
-        ("assistant", "", "active"),
-        ("user", "", "active"),
-        ("assistant", "", "active"),
+        ("response", "", "active"),
+        ("prompt", "", "active"),
+        ("response", "", "active"),
         ("attachment", "", "active"),
-        ("system", "", "active"),
+        ("command", "", "active"),
     ]
     assert listed.outputs[2].id == made.calls[0]
     call = texts[listed.outputs[1].id]
@@ -219,6 +219,9 @@ def test_lines_and_matches_are_cut_out_of_a_text() -> None:
         part = output(session, made.calls[0], (2, 3))
         assert (part.text, part.first_line, part.total_lines) == ("the Needle\nhay", 2, 2_003)
         assert output(session, made.calls[0], (0, 1)).text == "hay"
+        for lines in ((5, 3), (0, 0)):
+            with pytest.raises(WrongUsage, match=f"no lines {lines[0]} to {lines[1]}"):
+                output(session, made.calls[0], lines)
         assert output(session, made.calls[0], (9_000, 9_001)).text == ""
         assert output(session, made.calls[0], grep="Need.e|ne{3}").text == "2: the Needle"
         assert output(session, made.calls[0], (2, 3), grep="hay").text == "3: hay"
@@ -265,11 +268,23 @@ def test_search_finds_what_was_taken_out_once_in_each_place() -> None:
         new = compacted(path, 30)
         with whole(new.output) as session:
             hits = [hit for hit in search(session, "the needle").hits if hit.where != "active"]
-            assert {hit.id for hit in hits} == {str(made.rows[0]["uuid"]), made.calls[0], str(made.rows[2]["uuid"])} - {
-                hit.id for hit in hits if hit.id not in where(new.output)
-            }
+            assert {hit.id for hit in hits} == {str(made.rows[0]["uuid"]), made.calls[0]}
             places = [(hit.id, hit.line) for hit in hits]
             assert len(places) == len(set(places))
+
+
+def test_search_finds_a_line_once_where_the_whole_and_its_parts_are_stored() -> None:
+    hay = "hay\n" * 2_000
+    made = Transcript().prompt("Go").use("Bash", f"one needle\n{hay}one needle", command="x").answer("A needle")
+    made.prompt("Then").answer("Done")
+    with on_disk(made) as path, whole(compacted(path, 5).output) as session:
+        hits = [h for h in search(session, "needle").hits if h.where != "active"]
+
+    assert [(h.kind, h.text) for h in hits] == [
+        ("result", "one needle"),
+        ("result", "one needle"),
+        ("response", "A needle"),
+    ]
 
 
 def test_an_output_that_the_client_stored_is_read_from_its_file(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_output_lists_ids_and_prints_one(made: Transcript, capsys: Capture) -> N
     listed = text(capsys, "output", SESSION_ID)
     assert listed.splitlines()[0].split() == ["ID", "WHAT", "WHERE", "CHARS", "BEGINS", "WITH"]
     line = next(line for line in listed.splitlines() if line.startswith(made.calls[0]))
-    assert line.split(maxsplit=4)[1:] == ["Grep", "active", "27", "hay the Needle hay  [31mred"]
+    assert line.split(maxsplit=5)[1:] == ["Grep", "result", "active", "27", "hay the Needle hay  [31mred"]
     assert text(capsys, "output", SESSION_ID, made.calls[0]) == "hay\nthe Needle\nhay\n [31mred\n"
     assert [o["kind"] for o in document(capsys, "output", SESSION_ID)["outputs"]].count("result") == 1
     found = document(capsys, "output", SESSION_ID, made.calls[0])
@@ -283,6 +283,7 @@ def test_output_says_what_is_wrong(made: Transcript, capsys: Capture) -> None:
     assert run(["output", SESSION_ID, "nothing"]) == 2
     assert "error: no text has the id 'nothing'" in capsys.readouterr().err
     assert run(["output", SESSION_ID, made.calls[0], "--lines", "two"]) == 2
+    assert run(["output", SESSION_ID, made.calls[0], "--lines", "5:3"]) == 2
     assert run(["output", SESSION_ID, made.calls[0], "--grep", "("]) == 2
     assert run(["search", SESSION_ID, "(", "--regex"]) == 2
 
@@ -295,7 +296,7 @@ def test_an_output_whose_file_is_gone_gives_what_is_left(capsys: Capture) -> Non
 
 def test_search_prints_where_each_line_is(made: Transcript, capsys: Capture) -> None:
     out = text(capsys, "search", SESSION_ID, "NEEDLE")
-    assert f"{made.calls[0]}:2 (Grep active)  the Needle" in out
+    assert f"{made.calls[0]}:2 (Grep result, active)  the Needle" in out
     assert len(out.splitlines()) == 3
     assert [h["line"] for h in document(capsys, "search", SESSION_ID, "ne{2}", "--regex")["hits"]] == [1, 2]
 
