@@ -48,8 +48,8 @@ class _Known:
 
     def forget(self, text: str) -> None:
         """Drops the results of all files that a text names."""
-        for word in dict.fromkeys(["", *_WORD.findall(text)]) if self.results else ():
-            keys = self._keys.pop(word, [])
+        for word in self._keys.keys() & {"", *_WORD.findall(text)} if self._keys else ():
+            keys = self._keys.pop(word)
             left = [key for key in keys if _file_name(self.results[key]) not in text]
             for key in set(keys).difference(left):
                 del self.results[key]
