@@ -23,6 +23,11 @@ from core.transcript.materialize import NewHistory, derived_id
 from core.transcript.note import note_of
 from core.transcript.records import Record
 
+NOTHING_KEPT = (
+    "the last turn is unfinished and holds thinking: nothing can be kept word for word, whatever was asked for"
+)
+"""What a person is told who asked for a tail."""
+
 
 def full(job: Job) -> CompactResult:
     """By a summary of all but the tail; raises as `core.compaction.full.plan` and as writing does."""
@@ -208,6 +213,12 @@ class Task:
         front = len(planned.head)
         return sum(planned.sizes_tokens[:front]) + sum(planned.sizes_tokens[front + 1 + len(planned.restored) :])
 
+    @property
+    def _remarks(self) -> tuple[str, ...]:
+        """That nothing could be kept, where something was to be."""
+        is_kept = self.cut.direction or not self.job.options.keep_tokens
+        return () if is_kept or not in_thinking_loop(self.job.session.messages) else (NOTHING_KEPT,)
+
     def result(self, planned: CompactionPlan, reason: str, remarks: tuple[str, ...] = ()) -> CompactResult:
         """What the plan comes to; `reason`: why it was not carried out."""
         kept, gone = len(planned.head) + len(planned.kept), len(planned.gone)
@@ -222,7 +233,7 @@ class Task:
             stages=[StageReport(stage=self.how, tokens_freed=planned.tokens_before - planned.tokens_after)],
             loss=Loss(kept=kept, reachable=gone, gone=0),
             restored=tuple(r.path for r in planned.restored if r.has_content),
-            warnings=(*planned.remarks, *remarks),
+            warnings=(*planned.remarks, *remarks, *self._remarks),
             usage=spent(planned.summary.usage),
             fidelity=fidelity(planned.verification) if planned.verification else None,
             changed=not reason,
@@ -242,7 +253,7 @@ class Task:
             tokens_after=record.tokens_after,
             stages=[StageReport(stage=self.how, tokens_freed=record.tokens_before - record.tokens_after)],
             loss=Loss(kept=len(self.job.session.messages) - gone, reachable=gone, gone=0),
-            warnings=remarks_of(self.job.asked.summarizer, record.summarizer),
+            warnings=(*remarks_of(self.job.asked.summarizer, record.summarizer), *self._remarks),
             changed=False,
             reason=WRITTEN_BEFORE,
         )

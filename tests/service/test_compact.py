@@ -21,6 +21,7 @@ from core.context.tokens.words import tokens
 from core.errors import Changed, Damaged, InputError, SummaryRejected, UnknownFormat, WriteFailed, WrongFormat
 from core.model import tool_uses
 from core.service.automatic import Guards
+from core.service.by_summary import NOTHING_KEPT
 from core.service.compact import CompactResult, compact
 from core.service.history import output, search
 from core.service.job import Choices
@@ -252,6 +253,14 @@ def test_a_session_that_grew_is_compacted_again(session: Path, in_place: bool) -
     kinds = [m.kind for m in messages(second.output)]
     assert kinds.count("summary") == 1
     assert "Part 23 is fine." in str(messages(second.output)[-1].content)
+
+
+def test_who_asked_for_a_tail_is_told_where_there_can_be_none(tmp_path: Path) -> None:
+    made = long_session().prompt("Look again.").use("Read", "text", thinking="Where is it?", file_path="part0.py")
+    path = made.write(tmp_path / f"{SESSION_ID}.jsonl")
+    for keep, said in ((500, [NOTHING_KEPT]), (0, [])):
+        for result in (compacted(path, keep), compacted(path, keep)):  # the second one finds it written
+            assert (result.loss.kept, [*result.warnings]) == (0, said)
 
 
 def test_less_is_kept_when_less_is_asked_for(session: Path) -> None:
