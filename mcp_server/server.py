@@ -78,7 +78,7 @@ def _check_arguments(server: MCPServer[Config], tools: dict[str, Tool]) -> None:
     async def checked(ctx: ServerRequestContext[Config], params: CallToolRequestParams) -> HandlerResult:
         known = tools.get(params.name)
         if known and (wrong := wrong_arguments(known, params.arguments or {})):
-            return error_answer(wrong)
+            return error_answer(f"Error executing tool {params.name}: {wrong}")  # as the SDK begins all others
         return await entry.handler(ctx, params)
 
     low.add_request_handler("tools/call", CallToolRequestParams, checked)

@@ -76,7 +76,7 @@ async def test_a_wrong_call_is_refused_and_says_what_is_right(
         answer = await client.call_tool(name, arguments)
 
     assert answer.is_error
-    assert text_of(answer).startswith(said)
+    assert text_of(answer).startswith(f"Error executing tool {name}: {said}")
 
 
 def test_the_ways_to_compact_are_those_of_the_core() -> None:
