@@ -117,19 +117,20 @@ def print_table(
     right: Collection[str] = (),
     shrinks: str = "",
     drops: Sequence[str] = (),
+    least: int = LEAST_COLUMNS,
 ) -> None:
     """Print rows under headers; the columns named in `right` hold figures.
 
     On a terminal that is too narrow one column gives way, `shrinks` (the last by default), and no other: figures
-    and ids are whole or of no use.  Where it would be too narrow to tell anything, those named in `drops` are left out,
-    as many as needed, in that order.
+    and ids are whole or of no use.  Where it would have fewer than `least` columns, and so tell nothing, those named in
+    `drops` are left out, as many as needed, in that order.
     """
     from rich.cells import cell_len, set_cell_size
 
     shrinks = shrinks or headers[-1]
     rows = [[plain(cell) for cell in row] for row in rows]
     widths = {header: max(cell_len(row[i]) for row in (headers, *rows)) for i, header in enumerate(headers)}
-    enough = min(widths[shrinks], LEAST_COLUMNS)
+    enough = min(widths[shrinks], least)
     left = [*drops]
     while left and columns(enough, beside=_beside(widths, shrinks)) < enough:
         del widths[left.pop(0)]

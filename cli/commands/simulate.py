@@ -16,14 +16,14 @@ from core.stages.verdict import REREAD_TOKENS
 
 _POLICIES = {
     "none": "nothing but compactions",
-    "keep-3": "above 100k, all but the 3 newest results go",
-    "keep-3-at-least-20k": "the same, 20k or more at a time",
+    "keep-3": "above 100k, all results but the 3 newest go",
+    "keep-3-at-least-20k": "as keep-3, 20k or more at a time",
     "budget": "large results are stored, with a preview",
     "read-dedup": "a file that was read again stands once",
     "snip": "ranges go that foldmark snip --suggest proposes",
     "microcompact": "old results go where that pays",
-    "microcompact-public": "the same, by the API's public edits",
-    "microcompact-pinned": "the same, by edits that stay in place",
+    "microcompact-public": "as microcompact, by the API's public edits",
+    "microcompact-pinned": "as microcompact, by edits that stay in place",
     "collapse": "old spans fold into a line each",
     "all": "all of these stages, one after the other",
     "client": "what the client did, by what was charged",
@@ -74,7 +74,8 @@ def command(
     if report.session.title:
         ui.echo(ui.title(report.session.title))
     times = f", {report.repeats} times over" if report.repeats > 1 else ""
-    ui.echo(f"{report.session.id}  {report.requests} requests{times}  {report.model}, cache for {report.cache_life}")
+    model = report.model if report.results[0].usd is not None else f"{report.model or 'unknown model'} (prices unknown)"
+    ui.echo(f"{report.session.id}  {report.requests} requests{times}  {model}, cache for {report.cache_life}")
     ui.echo(f"compacts at {ui.tokens(report.auto_threshold_tokens)}; fixed part {ui.tokens(report.overhead_tokens)}")
     for tokens in reread_tokens:
         ui.echo(f"\nWith {ui.tokens(tokens)} tokens read again after a compaction")
@@ -99,7 +100,7 @@ def _print(results: Sequence[PolicyResult]) -> None:
         for r in results
     ]
     drops = ("EDITS", "WRITTEN", "READ", "IN TOKENS", "HITS", "COMPACTIONS", "COST")
-    ui.print_table(("POLICY", *figures), rows, figures, shrinks="POLICY", drops=drops)
+    ui.print_table(("POLICY", *figures), rows, figures, drops=drops, shrinks="POLICY", least=len("microcompact-pinned"))
     most = max(r.input_equivalents for r in results)
     width = max(len(r.policy) for r in results)
     ui.echo()
@@ -110,3 +111,5 @@ def _print(results: Sequence[PolicyResult]) -> None:
         ui.echo(f"\nno policy costs at least {_WORTH:.0%} less than none")
     else:
         ui.echo(f"\n{best.policy} costs least, {-best.change:.1%} less than none: {_POLICIES[best.policy]}")
+    if charged := [r for r in results if r.policy == CLIENT and r.change < best.change - _WORTH]:
+        ui.echo(f"what the client did was charged still less: {charged[0].change:+.1%}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 
 import msgspec
 
@@ -11,7 +12,7 @@ from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
 from core.context.tokens.window import levels
 from core.context.view import messages_of
-from core.errors import InputError
+from core.errors import InputError, WrongUsage
 from core.model import Message, Usage
 from core.service.session import Result, Session, SessionRef, size_of, window_of
 from core.service.usage import Spent, spent
@@ -81,9 +82,16 @@ def simulate(
 ) -> Simulation:
     """Replays an open session (read whole) under all policies; `step` is told the name of each before it begins.
 
-    Raises `InputError` for a session without a response.
+    Raises `InputError` for a session without a response, `WrongUsage` for a model that is chosen and not known.
     """
-    history = _history(session, session.models.lookup(options.model_id or session.model_id))
+    model = session.models.lookup(options.model_id or session.model_id)
+    if options.model_id and not model.known:
+        near = get_close_matches(options.model_id.lower(), session.models.ids, n=1)
+        raise WrongUsage(
+            f"nothing is known of a model {options.model_id}, no prices and no window",
+            f"did you mean {near[0]}?" if near else "the setting models_file names a file that says what it costs",
+        )
+    history = _history(session, model)
     if not any(m.kind == "response" for m in history.messages):
         raise InputError(f"{session.path} holds no response", "simulate a session in which the model has answered")
     life = options.life or cache_life(history.messages)

@@ -103,6 +103,11 @@ class Models:
             return msgspec.structs.replace(found, window_tokens=LONG_WINDOW_TOKENS, client_window_tokens=None)
         return found
 
+    @property
+    def ids(self) -> list[str]:
+        """The names of all models, as the vendor writes them without a date."""
+        return [*self._by_id]
+
     def _named(self, name: str) -> Model | None:
         return self._by_id.get(self._aliases.get(name, name))
 

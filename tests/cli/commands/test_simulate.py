@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -39,13 +40,40 @@ def test_the_cheapest_policy_is_named_at_the_end(tmp_path: Path, capsys: pytest.
 
     assert run(["simulate", str(made.write(tmp_path / "a.jsonl"))]) == 0
 
-    *_, last = capsys.readouterr().out.splitlines()
-    found = re.fullmatch(r"(\S+) costs least, (\d+\.\d)% less than none: .+", last)
+    *_, line, last = capsys.readouterr().out.splitlines()
+    found = re.fullmatch(r"(\S+) costs least, (\d+\.\d)% less than none: (.+)", line)
     assert found
+    assert "the same" not in found[3], "it says what it is by itself"
+    assert re.fullmatch(r"what the client did was charged still less: -\d\d\.\d%", last)
     assert run(["simulate", str(tmp_path / "a.jsonl"), "--json"]) == 0
     results = [r for r in json.loads(capsys.readouterr().out)["results"] if r["policy"] != "client"]
     best = min(results, key=lambda r: r["input_equivalents"])
     assert (found[1], found[2]) == (best["policy"], f"{-best['change'] * 100:.1f}")
+
+
+@pytest.mark.parametrize(
+    ("model", "hint"), [("claude-opus-45", "did you mean claude-opus-4-5?"), ("nope", "the setting models_file names")]
+)
+def test_a_model_of_which_nothing_is_known_is_refused(
+    model: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(CASE), "--model", model]) == 2
+
+    assert (
+        f"error: nothing is known of a model {model}, no prices and no window\nhint: {hint}" in capsys.readouterr().err
+    )
+
+
+def test_policies_have_their_whole_names_on_a_narrow_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+
+    assert run(["simulate", str(CASE)]) == 0
+
+    out = capsys.readouterr().out
+    assert out.count("microcompact-pinned") == out.count("microcompact-public") == 2
 
 
 def test_the_help_explains_every_policy(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,6 +95,7 @@ def test_a_title_is_shown_and_an_unknown_price_is_not(tmp_path: Path, capsys: py
     assert "title" in out.splitlines()[0]
     assert "\x1b" not in out
     assert "$" not in out
+    assert "(prices unknown), cache for" in out
     assert "times over" not in out
 
 
