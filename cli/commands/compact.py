@@ -172,7 +172,8 @@ def _show(result: CompactResult, many: bool) -> None:
     for when, tokens in (("before", result.tokens_before), ("after", result.tokens_after)):
         ui.echo(f"{when:6}  {ui.meter(tokens, result.tokens_before, beside=15)}  {ui.tokens(tokens)}")
     what = whereabouts(result.how, result.loss.kept, result.loss.reachable)
-    ui.echo(f"\n{saved(result.tokens_before, result.tokens_after)}; {what}")
+    instead = " (--how full writes a summary)" if result.how == "memory" else ""
+    ui.echo(f"\n{saved(result.tokens_before, result.tokens_after)}; {what}{instead}")
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")
     if result.restored:

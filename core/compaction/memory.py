@@ -8,7 +8,7 @@ from pathlib import Path
 
 from core import defaults
 from core.compaction.full import CompactionPlan, Context, assembled, gain_missing
-from core.context.rounds import cut_points, in_thinking_loop
+from core.context.rounds import cut_points, in_thinking_loop, tail_start
 from core.context.tokens.words import tokens as short
 from core.errors import NoUsableMemory
 from core.facts.text import one_line
@@ -25,12 +25,17 @@ SUMMARIZER = "memory"
 
 @dataclass(frozen=True, slots=True)
 class TailRules:
-    """How much stays word for word behind the notes: at least both of these, never more than `most_tokens`."""
+    """How much stays word for word behind the notes: at least both of these, never more than `most_tokens`.
+
+    Of what the notes tell of, that is: what is newer stays, or the notes are of no use.
+    """
 
     least_tokens: int = defaults.MEMORY_KEEP_TOKENS
     least_texts: int = 5
     """Messages with text, which results of tools are not."""
     most_tokens: int = defaults.MEMORY_KEEP_MOST_TOKENS
+    asked_tokens: int | None = None
+    """What a person asked for: then as much stays as fits into it, instead."""
 
 
 DEFAULT_TAIL = TailRules()
@@ -54,18 +59,21 @@ def plan_from_memory(
     threshold_tokens: int | None = None,
     in_file: Callable[[str], bool] = lambda _uuid: False,
     rules: TailRules = DEFAULT_TAIL,
+    in_place: bool = False,
 ) -> CompactionPlan:
     """The compaction of an active view by the notes of its session.
 
     The tail begins behind the last message that the notes cover, and is widened backwards by `rules`.  `in_file` says
     of a row outside the view whether the transcript holds it.  `threshold_tokens` is the size at which the next
-    compaction would be due at once.  Raises NoUsableMemory with the reason, also when too little would be freed.
+    compaction would be due at once.  `in_place`: the last group stays, whatever was asked for.  Raises NoUsableMemory
+    with the reason, also when too little would be freed.
     """
     memory = _usable(memory, session_id)
     messages, sizes_tokens = context.messages, context.sizes_tokens
     if in_thinking_loop(messages):
         raise NoUsableMemory("the session is in the middle of a turn whose thinking cannot be moved")
-    start = _tail_start(messages, sizes_tokens, _first_unseen(messages, memory.notes.covers, in_file), rules)
+    unseen = _first_unseen(messages, memory.notes.covers, in_file)
+    start = _tail_start(messages, sizes_tokens, cut_points(messages)[: -1 if in_place else None], unseen, rules)
     gone, kept = redact_messages(messages[:start]), tuple(messages[start:])
     if all(m.kind not in ("prompt", "response", "results") for m in gone):
         raise NoUsableMemory("all that the notes cover is within what is kept")
@@ -101,21 +109,26 @@ def _first_unseen(messages: Sequence[Message], covers: str, in_file: Callable[[s
     raise NoUsableMemory(f"the last message that the notes cover ({covers[:8]}) is not in the transcript")
 
 
-def _tail_start(messages: Sequence[Message], sizes_tokens: Sequence[int], unseen: int, rules: TailRules) -> int:
+def _tail_start(
+    messages: Sequence[Message], sizes_tokens: Sequence[int], cuts: Sequence[int], unseen: int, rules: TailRules
+) -> int:
     """Where the kept messages begin: at a cut at or before the first unseen one, widened backwards by the rules."""
-    points = [point for point in cut_points(messages) if point <= unseen]
+    asked_tokens, most_tokens = rules.asked_tokens, max(rules.most_tokens, rules.asked_tokens or 0)
+    if asked_tokens is not None:
+        unseen = min(unseen, tail_start(messages, sizes_tokens, asked_tokens))
+    points = [point for point in cuts if point <= unseen]
     if not points:
         raise NoUsableMemory("all that the notes cover is within what is kept")
     start = points.pop()
     kept_tokens = sum(sizes_tokens[start:])
-    if kept_tokens > rules.most_tokens:
-        newer, most = short(kept_tokens), short(rules.most_tokens)
+    if kept_tokens > most_tokens:
+        newer, most = short(kept_tokens), short(most_tokens)
         raise NoUsableMemory(f"{newer} tokens are newer than the notes, of which {most} can stay", "update the notes")
     texts = sum(map(_has_text, messages[start:]))
-    while points and (kept_tokens < rules.least_tokens or texts < rules.least_texts):
+    while asked_tokens is None and points and (kept_tokens < rules.least_tokens or texts < rules.least_texts):
         before = points.pop()
         kept_tokens += sum(sizes_tokens[before:start])
-        if kept_tokens > rules.most_tokens:
+        if kept_tokens > most_tokens:
             break
         texts += sum(map(_has_text, messages[before:start]))
         start = before

@@ -102,7 +102,7 @@ def whereabouts(how: str, kept: int, went: int) -> str:
         case "micro":
             return "all messages stay, large and old tool results are shortened and stored whole"
         case "memory":
-            return f"{stays}, the notes stand for {went}, which are stored"
+            return f"made from the notes: {stays}, {went} stored"
     return f"{stays}, {went} summarised and stored"
 
 

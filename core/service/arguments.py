@@ -56,6 +56,8 @@ class Arguments:
         )
         settings = replace(usual.settings, forced=self.force)
         notes = None if how == "auto" and self.summarizer else usual.notes
+        if notes:
+            notes = replace(notes, tail=replace(notes.tail, asked_tokens=self.keep_tokens))
         return replace(usual, how=how, options=options, settings=settings, notes=notes)
 
     @property

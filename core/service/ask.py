@@ -27,7 +27,7 @@ from core.memory.files import MemoryFiles
 from core.model import Message, block_text
 from core.redact.text import redact
 from core.service.by_notes import by_notes
-from core.service.job import DEFAULT_NOTES, Choices
+from core.service.job import Choices
 from core.service.operation import Operation, StageReport
 from core.service.plain import sendable, tools_of
 from core.service.session import Result, Session, SessionRef, opened, window_of
@@ -218,7 +218,7 @@ class _Ask:
             held = MemoryFiles.beside(session.file).read()
         except Damaged as error:
             raise NoUsableMemory(str(error)) from None
-        draft = by_notes(session, context, held, choices.notes or DEFAULT_NOTES, choices.options.keep_tokens)
+        draft = by_notes(session, context, held, choices)
         about = About(session.file.id, str(session.path), session.cwd, "auto")
         asked = allowed(choices.hooks, about, choices.options.instructions)
         return with_session_start(replace(draft, remarks=asked.remarks), context, choices.hooks, about)

@@ -15,7 +15,7 @@ from core.errors import Damaged, Locked, NoUsableMemory
 from core.memory.files import Held, MemoryFiles
 from core.memory.notes import budget_tokens
 from core.service.by_summary import Task, carried_out, done_before
-from core.service.job import DEFAULT_NOTES, CompactResult, Job, NotesRules
+from core.service.job import DEFAULT_NOTES, Choices, CompactResult, Job, NotesRules
 from core.service.session import Session
 
 
@@ -62,7 +62,7 @@ class _Noted(Task):
 
     @cached_property
     def _draft(self) -> CompactionPlan:
-        return by_notes(self.job.session, self._context, self._held, self._rules, self.job.options.keep_tokens)
+        return by_notes(self.job.session, self._context, self._held, self.job.choices)
 
     def planned(self) -> CompactionPlan:
         """The notes and the tail, and what the session was in the middle of; files are named in the notes."""
@@ -74,11 +74,13 @@ class _Noted(Task):
         return with_session_start(measured(draft, self._context), self._context, job.hooks, job.about)
 
     def _choices(self) -> list[str]:
-        return ["memory", self._held.sha256, str(self.job.options.keep_tokens)]
+        asked_tokens = self._rules.tail.asked_tokens
+        return ["memory", self._held.sha256, str(self.job.options.keep_tokens), str(asked_tokens)]
 
 
-def by_notes(session: Session, context: Context, held: Held, rules: NotesRules, keep_tokens: int) -> CompactionPlan:
+def by_notes(session: Session, context: Context, held: Held, choices: Choices) -> CompactionPlan:
     """The notes in the place of what they cover of a session; raises as `plan_from_memory`."""
+    rules = choices.notes or DEFAULT_NOTES
     room_tokens = budget_tokens(rules.limits.most_tokens, session.window_tokens)
     path = MemoryFiles.beside(session.file).notes_path
     rows = {entry.uuid for entry in session.claude.log.entries} if session.claude else set[str]()
@@ -88,5 +90,6 @@ def by_notes(session: Session, context: Context, held: Held, rules: NotesRules, 
         session.file.id,
         threshold_tokens=session.levels.auto_threshold,
         in_file=rows.__contains__,
-        rules=replace(rules.tail, least_tokens=min(rules.tail.least_tokens, keep_tokens)),
+        rules=replace(rules.tail, least_tokens=min(rules.tail.least_tokens, choices.options.keep_tokens)),
+        in_place=choices.target.in_place,
     )

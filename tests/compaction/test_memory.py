@@ -49,6 +49,7 @@ def planned(
     threshold: int | None = None,
     front: int = 100,
     in_file: Sequence[str] = (),
+    in_place: bool = False,
 ) -> CompactionPlan:
     memory = Memory(notes, PATH, 8_000) if notes else None
     sizes = [each] * len(shown)
@@ -59,6 +60,7 @@ def planned(
         threshold_tokens=threshold,
         in_file=in_file.__contains__,
         rules=rules,
+        in_place=in_place,
     )
 
 
@@ -131,6 +133,20 @@ def test_the_tail_is_widened_backwards_until_both_measures_are_met(case: tuple[M
     assert len(planned(case, noted(uuid(12)), rules=TailRules(0, 3, 40_000)).kept) == 5
     with pytest.raises(NoUsableMemory, match="within what is kept"):
         planned(case, noted(uuid(12)), rules=DEFAULT_TAIL, each=100)
+
+
+@pytest.mark.parametrize(("asked", "kept"), [(0, 0), (999, 0), (1_000, 1), (2_500, 1), (5_000, 5), (7_999, 7)])
+def test_what_a_person_asked_for_is_what_stays(case: tuple[Message, ...], asked: int, kept: int) -> None:
+    rules = TailRules(2_000, 5, 3_000, asked)
+
+    assert len(planned(case, noted(uuid(12)), rules=rules).kept) == kept
+    assert len(planned(case, noted(uuid(12)), rules=rules, in_place=True).kept) == max(kept, 1)
+
+
+def test_what_is_newer_than_the_notes_stays_whatever_was_asked_for(case: tuple[Message, ...]) -> None:
+    assert len(planned(case, noted(uuid(10)), rules=TailRules(asked_tokens=0)).kept) == 3
+    with pytest.raises(NoUsableMemory, match="within what is kept"):
+        planned(case, noted(uuid(10)), rules=TailRules(asked_tokens=500_000))
 
 
 def test_the_tail_never_grows_over_its_limit(case: tuple[Message, ...]) -> None:

@@ -15,7 +15,7 @@ from core.report.words import KINDS, PARTS, count, part_name, whereabouts
     [
         ("full", "1 message kept word for word, 7 summarised and stored"),
         ("partial", "1 message kept word for word, 7 summarised and stored"),
-        ("memory", "1 message kept word for word, the notes stand for 7, which are stored"),
+        ("memory", "made from the notes: 1 message kept word for word, 7 stored"),
         ("micro", "all messages stay, large and old tool results are shortened and stored whole"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 from core.compaction.full import Options
 from core.errors import WrongUsage
 from core.service.arguments import Arguments
-from core.service.job import Choices
+from core.service.job import DEFAULT_NOTES, Choices
 from core.service.operation import Target
 
 USUAL = Choices(Options(20_000, 8_000), Target(Path("locks")))
@@ -20,7 +20,8 @@ USUAL = Choices(Options(20_000, 8_000), Target(Path("locks")))
 def test_what_is_said_is_laid_over_what_is_set() -> None:
     choices = Arguments("full", keep_tokens=0, instructions="names").over(USUAL)
 
-    assert choices == replace(USUAL, how="full", options=Options(0, 8_000, "names"))
+    assert choices == replace(USUAL, how="full", options=Options(0, 8_000, "names"), notes=choices.notes)
+    assert (choices.notes and choices.notes.tail.asked_tokens, DEFAULT_NOTES.tail.asked_tokens) == (0, None)
     assert Arguments("full").over(USUAL).options.keep_tokens == 20_000
     assert Arguments("micro", force=True).over(USUAL).settings.forced
 

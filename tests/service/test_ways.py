@@ -21,6 +21,7 @@ from core.errors import CompactionError, IdNotFound, Locked, NothingToCompact, N
 from core.memory.files import MemoryFiles, State
 from core.memory.notes import Notes, item
 from core.model import JSON, Message, Usage, tool_results, tool_uses
+from core.service.arguments import Arguments
 from core.service.compact import compact
 from core.service.history import output
 from core.service.job import Choices, CompactResult, How
@@ -198,6 +199,21 @@ def test_notes_stand_for_what_they_tell_of_and_no_model_is_asked(session: Path) 
     assert done(session, keep=500).reason == "the same was written before"
     assert not done(Path(result.output), keep=500).changed
     assert done(Path(result.output), "memory", 500).reason == "nothing was added since the last compaction"
+
+
+def test_behind_notes_there_stays_what_was_asked_for(session: Path) -> None:
+    shown = messages(session)
+    noted(session, shown[-1].uuids[-1])
+    usual = Choices(Options(20_000, 9_000), Target(session.parent / "locks"))
+
+    def kept(keep_tokens: int | None) -> tuple[str, int]:
+        choices = Arguments(keep_tokens=keep_tokens).over(usual)
+        result = compact(session_file(session), Says(), choices)
+        return result.output_id, result.loss.kept
+
+    found = [kept(asked) for asked in (0, 500, 2_000)]
+    assert [size for _, size in found] == [0, 1, 9]
+    assert len({name for name, _ in found}) == 3
 
 
 def test_other_notes_make_another_session(session: Path) -> None:

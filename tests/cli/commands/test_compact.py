@@ -388,7 +388,9 @@ def test_notes_stand_for_what_they_tell_of_unless_somebody_is_to_write_a_summary
 
     assert compact(capsys, SESSION_ID, "--dry-run", "--keep", "500", "--summarizer", "extractive")["how"] == "full"
     assert run(["compact", SESSION_ID, "--keep", "500"]) == 0
-    assert "the notes stand for" in capsys.readouterr().out
+    assert re.search(
+        r"made from the notes: .* stored \(--how full writes a summary\)$", capsys.readouterr().out, re.MULTILINE
+    )
 
 
 def test_the_users_hooks_are_asked_and_those_of_a_project_are_not(
