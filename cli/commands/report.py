@@ -11,7 +11,7 @@ import click
 from cli import options, ui
 from core.context.tokens.window import Measuring
 from core.report.data import Fidelity, Report, Said
-from core.report.words import PLACES, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
+from core.report.words import PLACES, SCALE, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
 from core.service.report import opened_source, report
 from core.service.session import opened
 from core.transcript.writer import write_new
@@ -76,6 +76,9 @@ def _print(found: Report) -> None:
         old, new = before.next_request_usd[state], after.next_request_usd[state]
         if old is not None:
             ui.echo(f"next request, {state} cache: {dollars(old)} → {dollars(new)}")
+    ui.echo(SCALE)
+    for warning in found.warnings:
+        ui.echo(f"warning: {warning}")
     ui.echo("\nWhere it went")
     places = [(PLACES[place], str(n.messages), ui.tokens(n.tokens)) for place, n in found.places.items() if n.messages]
     ui.print_table(("MESSAGES OF BEFORE", "COUNT", "TOKENS"), places, {"COUNT", "TOKENS"})

@@ -103,6 +103,15 @@ class Comparison:
         """Ids of what is nowhere any more."""
         return [p.ids[0] if p.ids else "" for p in self.pairs if p.place == "gone"]
 
+    def warnings(self) -> list[str]:
+        """That the two are not before and after of anything."""
+        places = {pair.place for pair in self.pairs}
+        if places == {"gone"}:
+            return ["the two share no message: was one of them made of the other?"]
+        if places == {"kept"} and len(self.pairs) == len(self.after):
+            return ["both hold the same messages"]
+        return []
+
     def requests(self) -> list[Said]:
         """What the person asked for, oldest first."""
         return [self._said(pair, text) for pair, text in self._prompts]

@@ -105,3 +105,5 @@ class Report(_Data):
     gone: list[str]
     fidelity: Fidelity | None = None
     """Of the summary that the context got; None where it got none."""
+    warnings: list[str] = []
+    """That the two share nothing, or are the same."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from core.report.data import Fidelity, Report, Said, Side
-from core.report.words import KINDS, PLACES, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
+from core.report.words import KINDS, PLACES, SCALE, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
 
 _SAID = 40
 """How many requests and statements the page shows."""
@@ -34,6 +34,7 @@ def render(report: Report) -> str:
         f"<h1>{escape(before.title or before.id)}</h1>",
         f'<p class="quiet">before <code>{escape(before.id)}</code>, after <code>{escape(after.id)}</code>, '
         f"model {escape(before.model or 'unknown')}</p>",
+        *(f'<p class="bad">{escape(warning)}</p>' for warning in report.warnings),
         _figures(report),
         _bars(before, after),
         _kinds(before, after),
@@ -80,7 +81,7 @@ def _bars(before: Side, after: Side) -> str:
         "</div>"
         for name, side in (("before", before), ("after", after))
     )
-    return f"<h2>What fills the context</h2>\n{''.join(lines)}"
+    return f'<h2>What fills the context</h2>\n{"".join(lines)}\n<p class="quiet">{SCALE}</p>'
 
 
 def _segments(side: Side, whole: int) -> str:

@@ -55,6 +55,8 @@ STANDINGS = {
     "gone": "gone",
 }
 
+SCALE = "all tokens are counted as in before; of a session by itself, foldmark context may say somewhat more or less"
+"""Of two contexts that are compared."""
 WHERE = {
     "active": "what the model sees",
     "earlier": "in the file, out of the context",

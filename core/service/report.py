@@ -39,6 +39,7 @@ def report(before: Session, after: Session) -> Report:
         names=found.names(),
         reachable=found.reachable(),
         gone=found.gone(),
+        warnings=found.warnings(),
         fidelity=fidelity_of_context(before.messages, after.messages, before.cwd, _history(after)),
     )
 

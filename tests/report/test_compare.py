@@ -54,6 +54,17 @@ def test_every_message_is_in_one_place() -> None:
     }
 
 
+def test_what_is_no_before_and_after_is_remarked_on() -> None:
+    def warnings(before: list[Message], after: list[Message]) -> list[str]:
+        return Comparison(before, [1] * len(before), after, [1] * len(after), ()).warnings()
+
+    one, other, third = (text("prompt", f"Text {n}", n) for n in "123")
+
+    assert warnings([one], [other]) == ["the two share no message: was one of them made of the other?"]
+    assert warnings([one, other], [one, other]) == ["both hold the same messages"]
+    assert warnings([one, other], [one]) == warnings([one], [one, third]) == warnings([], [one]) == []
+
+
 def test_the_largest_parts_come_first_with_the_tool_and_what_is_left() -> None:
     lines = comparison().largest()
 

@@ -45,6 +45,7 @@ def made(hostile: str = "text", **fields: object) -> Report:
         "names": NameCoverage(paths=2, paths_named=1, symbols=10, symbols_named=9, missing=[hostile]),
         "reachable": [hostile],
         "gone": [hostile],
+        "warnings": [hostile],
         "fidelity": worth(missing=[hostile], unverifiable=[hostile], contradicted=[hostile]),
     }
     return Report.model_validate({**given, **fields})
@@ -136,6 +137,11 @@ def test_long_lists_of_ids_are_cut() -> None:
 
     assert "500 ids can be read on demand" in page
     assert "and 100 more" in page
+
+
+def test_what_is_no_before_and_after_is_said_on_top() -> None:
+    assert '<p class="bad">both hold &lt;the same&gt;</p>\n<dl' in render(made(warnings=["both hold <the same>"]))
+    assert '<p class="bad">' not in render(made(warnings=[]))
 
 
 def test_what_there_is_not_is_left_out() -> None:

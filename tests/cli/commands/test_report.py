@@ -122,6 +122,8 @@ def test_a_session_compared_with_itself_has_lost_nothing(tmp_path: Path, capsys:
 
     assert run(["report", str(path), str(path)]) == 0
     out = capsys.readouterr().out
+    assert "warning: both hold the same messages" in out
+    assert "all tokens are counted as in before" in out
     assert "next request" not in out
     assert "What you asked for" not in out
     assert "not named any more" not in out
