@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 if TYPE_CHECKING:
+    from core.errors import SettingsError
     from core.hosts.base import Launch, Machine
     from core.model import JSON
     from core.settings import Settings
@@ -120,14 +121,18 @@ def target_options(function: F) -> F:
     return cast("F", with_target)
 
 
-def settings(**overrides: JSON) -> Settings:
-    """Load the settings of this process; overrides come from the command line, None means not given."""
+def settings(faults: list[SettingsError] | None = None, **overrides: JSON) -> Settings:
+    """Load the settings of this process; overrides come from the command line, None means not given.
+
+    What is wrong with them goes to `faults`, where they are given.
+    """
     from platformdirs import user_config_path
 
     from core.settings import load
 
     user_dir = user_config_path("foldmark", appauthor=False)
-    return load(os.environ, home=Path.home(), project_dir=Path.cwd(), user_dir=user_dir, overrides=overrides)
+    here, home = Path.cwd(), Path.home()
+    return load(os.environ, home=home, project_dir=here, user_dir=user_dir, overrides=overrides, faults=faults)
 
 
 def find(

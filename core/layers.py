@@ -6,7 +6,7 @@ Apart from the checks, because those cost a hook of a host more time than it has
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,15 +51,46 @@ def merged(
 
     Raises SettingsError for a file that cannot be read, or sets what it may not.
     """
+    return strongest(layers(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides))
+
+
+def strongest(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
+    """The values of the last layer that has them."""
+    return {key: value for layer in given for key, value in layer.items()}
+
+
+def layers(
+    keys: Iterable[str],
+    env: Mapping[str, str],
+    *,
+    home: Path,
+    project_dir: Path,
+    user_dir: Path,
+    overrides: Mapping[str, JSON],
+    faults: list[SettingsError] | None = None,
+) -> list[dict[str, Value]]:
+    """The layers that `merged` makes one of, the strongest last; with `faults`, a file that is wrong is left out and
+    said there."""
     project_file = _nearest(project_dir, home)
-    layers = [
+    return [
         _defaults(env, home),
-        _toml(user_dir / FILE_NAME),
-        _project(project_file) if project_file else {},
+        _read(_toml, user_dir / FILE_NAME, faults),
+        _read(_project, project_file, faults) if project_file else {},
         _environment(env, keys, project_dir),
         {k: Value(v, "command line", project_dir) for k, v in overrides.items() if v is not None},
     ]
-    return {key: value for layer in layers for key, value in layer.items()}
+
+
+def _read(
+    reader: Callable[[Path], dict[str, Value]], path: Path, faults: list[SettingsError] | None
+) -> dict[str, Value]:
+    try:
+        return reader(path)
+    except SettingsError as error:
+        if faults is None:
+            raise
+        faults.append(error)
+        return {}
 
 
 def _defaults(env: Mapping[str, str], home: Path) -> dict[str, Value]:

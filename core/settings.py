@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
 
 from core import defaults
 from core.errors import SettingsError
-from core.layers import COMMANDS, DEFAULT, Value, merged
+from core.layers import COMMANDS, DEFAULT, Value, layers, strongest
 from core.model import JSON
 
 Tokens = Annotated[int, Field(ge=0)]
@@ -95,19 +95,29 @@ def load(
     project_dir: Path,
     user_dir: Path,
     overrides: Mapping[str, JSON] = MappingProxyType({}),
+    faults: list[SettingsError] | None = None,
 ) -> Settings:
-    """Fold the layers (`core.layers.merged`) into settings.
+    """Fold the layers (`core.layers`) into settings.
 
-    Raises SettingsError for a value that cannot be, an unknown key, or a file that cannot be read.
+    Raises SettingsError for a value that cannot be, an unknown key, or a file that cannot be read; with `faults`, all
+    that is left out, and said there.
     """
     keys = Settings.model_fields
-    values = merged(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides)
-    try:
-        settings = Settings.model_validate({k: _with_paths(k, v, home) for k, v in values.items()})
-    except ValidationError as error:
-        raise _explained(error, values) from None
-    settings._origins = {k: v.origin for k, v in values.items()}  # noqa: SLF001 (the same module)
-    return settings
+    given = layers(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides, faults=faults)
+    while True:
+        values = strongest(given)
+        try:
+            settings = Settings.model_validate({k: _with_paths(k, v, home) for k, v in values.items()})
+        except ValidationError as error:
+            key = str(error.errors()[0]["loc"][0])
+            fault = _explained(key, values[key])
+            if faults is None:
+                raise fault from None
+            faults.append(fault)
+            del next(layer for layer in reversed(given) if key in layer)[key]
+        else:
+            settings._origins = {k: v.origin for k, v in values.items()}  # noqa: SLF001 (the same module)
+            return settings
 
 
 def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | tuple[Path, ...]:
@@ -126,11 +136,8 @@ def _path(text: str, base: Path, home: Path) -> Path:
     return base / text
 
 
-def _explained(error: ValidationError, values: Mapping[str, Value]) -> SettingsError:
-    """Name the place, the key and what it may be; only the first fault, the others show when it is mended."""
-    first = error.errors(include_url=False)[0]
-    key = str(first["loc"][0])
-    given = values[key]
+def _explained(key: str, given: Value) -> SettingsError:
+    """Name the place, the key and what it may be."""
     if key not in Settings.model_fields:
         near = get_close_matches(key, Settings.model_fields, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(Settings.model_fields)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli import options, ui
+from core.errors import SettingsError
 from core.service.doctor import doctor
 from core.service.setup import HostState
 
@@ -18,7 +19,9 @@ def command(as_json: bool) -> int:
 
     The exit code is 1 when there is a problem.
     """
-    report = doctor(options.settings(), [options.state_dir()], options.machine(), options.launch())
+    faults: list[SettingsError] = []
+    settings = options.settings(faults)
+    report = doctor(settings, [options.state_dir()], options.machine(), options.launch(), faults)
     if as_json:
         ui.emit(report)
         return 0 if report.ok else 1

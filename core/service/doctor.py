@@ -10,7 +10,7 @@ from typing import Literal
 
 from core import __version__
 from core.context.tokens.models import load as load_models
-from core.errors import FoldmarkError, NoServer
+from core.errors import FoldmarkError, NoServer, SettingsError
 from core.hosts.base import NAME, Launch, Machine
 from core.hosts.probe import probe
 from core.service.session import Result
@@ -48,10 +48,17 @@ class DoctorReport(Result):
     settings: list[SettingLine]
 
 
-def doctor(settings: Settings, private_dirs: Sequence[Path], machine: Machine, launch: Launch) -> DoctorReport:
+def doctor(
+    settings: Settings,
+    private_dirs: Sequence[Path],
+    machine: Machine,
+    launch: Launch,
+    faults: Sequence[SettingsError] = (),
+) -> DoctorReport:
     """Looks at what Foldmark works with; `private_dirs` are its own folders, `launch` starts the server, which is
-    asked for its tools.  Nothing is written."""
-    checks = [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
+    asked for its tools; `faults` is what was left out of the settings.  Nothing is written."""
+    checks = [Check(name="settings", state="problem", message=str(each), advice=each.hint) for each in faults]
+    checks += [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
     checks += [_writable(folder) for folder in private_dirs]
     checks.append(_server(launch, machine.env))
     hosts = host_states(machine)

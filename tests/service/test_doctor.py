@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from core.errors import SettingsError
 from core.hosts.base import Launch, Machine
 from core.service.doctor import Check, DoctorReport, doctor
 from core.settings import load
@@ -106,3 +107,34 @@ def test_a_server_that_does_not_start_is_a_problem(tmp_path: Path) -> None:
 
     assert not report.ok
     assert named(report, "server").advice.endswith("/nowhere serve")
+
+
+def test_settings_that_are_wrong_are_problems_and_the_rest_is_shown(tmp_path: Path) -> None:
+    project, user = tmp_path / "home" / "project", tmp_path / "user"
+    for folder, text in ((project, "keep_token = 5\nkeep_tokens = 7\nrestore_files = -1"), (user, "restore_files = 3")):
+        folder.mkdir(parents=True)
+        (folder / "foldmark.toml").write_text(text)
+    faults: list[SettingsError] = []
+    env = {"FOLDMARK_KEEP_TOKENS": "many"}
+    settings = load(env, home=tmp_path / "home", project_dir=project, user_dir=user, faults=faults)
+
+    report = doctor(settings, [tmp_path], Machine("linux", tmp_path), SERVER, faults)
+
+    said = {check.message.rpartition(": ")[2]: check.advice for check in report.checks if check.name == "settings"}
+    assert said == {
+        "keep_tokens cannot be 'many'": "allowed: a whole number from 0 up",
+        "restore_files cannot be -1": "allowed: a whole number from 0 up",
+        "there is no setting 'keep_token'": "did you mean keep_tokens?",
+    }
+    assert not report.ok
+    values = {line.name: (line.value, Path(line.origin).parent) for line in report.settings}
+    assert (values["keep_tokens"], values["restore_files"]) == (("7", project), ("3", user)), "the next layer's"
+
+
+@pytest.mark.parametrize("text", ["[", "summarizer = 'claude'"])
+def test_a_file_of_settings_that_is_wrong_as_a_whole_is_a_problem(tmp_path: Path, text: str) -> None:
+    (tmp_path / "foldmark.toml").write_text(text)
+    faults: list[SettingsError] = []
+    load({}, home=tmp_path.parent, project_dir=tmp_path, user_dir=tmp_path.parent, faults=faults)
+
+    assert [str(tmp_path / "foldmark.toml") in str(fault) for fault in faults] == [True]

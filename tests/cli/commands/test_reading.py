@@ -390,3 +390,13 @@ def test_doctor_gives_advice(capsys: Capture) -> None:
     out = text(capsys, "doctor")
     assert "· transcripts: " in out
     assert "  set CLAUDE_CONFIG_DIR" in out
+
+
+def test_doctor_goes_on_where_a_setting_is_wrong(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDMARK_KEEP_TOKENS", "many")
+
+    assert run(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "✗ settings: FOLDMARK_KEEP_TOKENS: keep_tokens cannot be 'many'\n  allowed: a whole number from 0 up" in out
+    assert "summary_tokens" in out
+    assert run(["sessions"]) == 2

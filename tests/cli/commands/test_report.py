@@ -50,6 +50,7 @@ def test_the_result_alone_names_its_source(both: tuple[str, str], capsys: pytest
     assert set(alone) == {
         "before", "after", "places", "largest", "requests", "constraints", "names", "reachable", "gone",
         "fidelity",
+        "warnings",
     }  # fmt: skip
 
 
