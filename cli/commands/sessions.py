@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,8 @@ SHOWN = 30
 PROJECT_CHARS = 24
 """Of a folder's name: beside it there is room for a title on a terminal of 80 columns."""
 
+_ALL = "{sessions} lists all sessions"
+
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
@@ -28,28 +31,24 @@ PROJECT_CHARS = 24
 )
 @options.json_option
 def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
-    """List the sessions, the newest first: all, or those that were started in FOLDER.
+    """List the sessions, the newest first: all, or those that were started in FOLDER, else those that lie in it.
 
     STATE: live, a client has it open; compacted, a compaction stands in it; empty, nothing was said; damaged, no row
     can be read; ready, none of these.
     """
     if limit is None and not as_json:
         limit = SHOWN
-    where = Path.cwd() / folder if folder else None
+    where = Path(os.path.abspath(folder)) if folder else None
     claude_dir = options.settings().claude_dir
-    found = list_sessions(claude_dir, where, limit or None)
+    found = list_sessions(claude_dir, where, limit or None, inside=None)
     if where and not found.sessions and not where.is_dir():
-        raise SessionNotFound(
-            f"there is no folder {folder}, and no session was started in it", "foldmark sessions lists all sessions"
-        )
+        raise SessionNotFound(f"there is no folder {where}, and no session was started in it", _ALL)
     if as_json:
         ui.emit(found)
         return
     if not found.sessions:
-        if folder:
-            ui.echo(f"no session was started in {folder}")
-        else:
-            tell(no_sessions(claude_dir))
+        none_there = SessionNotFound(f"no session was started in {where}, and no transcript lies in it", _ALL)
+        tell(none_there if where else no_sessions(claude_dir))
         return
     print_lines(found.sessions)
     if found.more:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from core.times import stamp
-from core.transcript.listing import SessionInfo, State, sessions
+from core.transcript.listing import SessionInfo, State, described, sessions
 from core.transcript.live import open_sessions
+from core.transcript.locate import leads_into
 from core.transcript.projects import session_files
 
 
@@ -48,12 +50,19 @@ class SessionList(BaseModel):
     """How many there are, with those."""
 
 
-def list_sessions(claude_dir: Path, folder: Path | None = None, limit: int | None = None) -> SessionList:
+def list_sessions(
+    claude_dir: Path, folder: Path | None = None, limit: int | None = None, inside: Sequence[Path] | None = ()
+) -> SessionList:
     """List at most `limit` sessions; those of `folder` if it is given.
 
-    `folder` is a folder that sessions were started in; it need not exist any more.
+    `folder` is a folder that sessions were started in; it need not exist any more.  Where none was, it stands
+    for the transcripts right in it, as far as they lie in one of the folders `inside`; None stands for all folders.
     """
-    found = sessions(claude_dir, str(folder) if folder else None, open_sessions(claude_dir))
+    live = open_sessions(claude_dir)
+    found = sessions(claude_dir, str(folder) if folder else None, live)
+    if folder and inside != ():
+        lying = (file for file in session_files(claude_dir, [folder]) if leads_into(file.path, inside))
+        found = iter([*found] or [*described(lying, live)])
     lines = [_line(info) for info in islice(found, limit)]
     # Of all folders, those that are not shown are not looked into: there may be thousands.
     looked_into = folder is not None or limit is None

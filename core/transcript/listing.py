@@ -115,7 +115,7 @@ def sessions(claude_dir: Path, folder: str | None = None, live: Collection[str] 
     `live` holds the ids, in lower case, of sessions that a client has open.  Never raises for what is in the files.
     """
     if folder is None:
-        yield from (describe(file, live) for file in _newest_first(session_files(claude_dir)))
+        yield from described(session_files(claude_dir), live)
         return
     names = spellings(folder)
     slugs = {project_slug(name) for name in names}
@@ -124,6 +124,11 @@ def sessions(claude_dir: Path, folder: str | None = None, live: Collection[str] 
         # Another folder may share the slug; its sessions say so.
         if info.cwd in names or project_slug(info.cwd) not in slugs:
             yield info
+
+
+def described(files: Iterable[SessionFile], live: Collection[str] = ()) -> Iterator[SessionInfo]:
+    """List transcripts as `sessions` does."""
+    return (describe(file, live) for file in _newest_first(files))
 
 
 def _newest_first(files: Iterable[SessionFile]) -> list[SessionFile]:

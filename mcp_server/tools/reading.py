@@ -93,7 +93,9 @@ async def read_persisted_output(
 
 async def list_sessions(
     ctx: Ctx,
-    folder: Annotated[str, Field(max_length=4_096, description="only those that were started there")] = "",
+    folder: Annotated[
+        str, Field(max_length=4_096, description="only those that were started there, else those in it")
+    ] = "",
     limit: Annotated[int, Field(ge=1, le=_MOST_SESSIONS, description="of sessions")] = 10,
 ) -> Annotated[CallToolResult, SessionList]:
     """List the sessions on this machine, newest first."""
@@ -101,7 +103,8 @@ async def list_sessions(
     if "\0" in folder:
         raise ToolError("a folder has no NUL in its name")
     where = config.folder / folder if folder else None
-    found = await in_thread(ctx, "listing", lambda: listed(config.settings.claude_dir, where, limit))
+    inside = config.caller.inside
+    found = await in_thread(ctx, "listing", lambda: listed(config.settings.claude_dir, where, limit, inside))
     return data_answer(found, sessions_words(found))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -194,6 +195,18 @@ async def test_sessions_are_listed_as_on_the_command_line(desk: Desk, mode: str)
     assert app.structured_content is not None
     assert {line["id"] for line in app.structured_content["sessions"]} == {SESSION_ID, OTHER}
     assert text_of(none) == "there are no sessions"
+
+
+async def test_of_other_folders_only_what_may_be_read_is_listed(desk: Desk, tmp_path: Path, mode: str) -> None:
+    inside, outside = desk.config.inline_dir, tmp_path / "elsewhere"
+    mine, other = (Transcript().prompt("Hello").write(folder / "lying.jsonl") for folder in (inside, outside))
+    (inside / "link.jsonl").symlink_to(other)
+    async with desk.client(mode) as client:
+        found = [await client.call_tool("list_sessions", {"folder": str(path.parent)}) for path in (mine, other)]
+
+    assert [len(text_of(answer).splitlines()) for answer in found] == [1, 1]
+    assert "lying" in text_of(found[0])
+    assert text_of(found[1]) == "there are no sessions"
 
 
 async def test_no_answer_holds_a_secret(desk: Desk, mode: str) -> None:

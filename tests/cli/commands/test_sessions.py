@@ -94,10 +94,24 @@ def test_a_limit_says_that_there_are_more(projects: Path, capsys: pytest.Capture
 def test_a_folder_need_not_exist_any_more(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "/srv/app", "--limit", "1"]) == 0
     assert "task 39" in capsys.readouterr().out
-    assert run(["sessions", str(projects)]) == 0
-    assert capsys.readouterr().out == f"no session was started in {projects}\n"
     assert run(["sessions", "/srv/other"]) == 2
     assert "there is no folder /srv/other, and no session was started in it" in capsys.readouterr().err
+
+
+def test_of_a_folder_where_none_was_started_those_that_lie_there_are_listed(
+    projects: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(["context", str(projects)]) == 2
+    assert f"foldmark sessions {projects} lists them" in capsys.readouterr().err
+    (projects / "agent-a0.jsonl").write_bytes(b"{}")
+    assert run(["sessions", str(projects), "--limit", "0"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 41
+
+    monkeypatch.chdir(tmp_path)
+    assert run(["sessions", "."]) == 0
+    assert capsys.readouterr().out == (
+        f"no session was started in {tmp_path}, and no transcript lies in it\nfoldmark sessions lists all sessions\n"
+    )
 
 
 def test_a_session_that_a_client_has_open_is_live(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
