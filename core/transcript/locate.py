@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from core.errors import SessionNotFound
+from core.times import stamp
 from core.transcript.listing import SessionInfo, sessions
 from core.transcript.projects import (
     AGENT_PREFIX,
@@ -68,7 +70,7 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
     if name == LATEST:
         return latest(claude_dir, folder)
     path = folder / name
-    is_path = Path(name).is_absolute() or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
+    is_path = _is_path(name)
     # Anything else may be a title as well as a file of the folder: one that is out of reach is not looked at.
     is_within = leads_into(path, inside)
     if is_within and name and _is_file(path):
@@ -89,8 +91,8 @@ def _located(name: str, claude_dir: Path, folder: Path, inside: Sequence[Path] |
 
 def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[SessionFile]:
     """Find all transcripts that the names stand for: as `locate`, but a folder stands for those right in it (where
-    there are none, for the sessions that were started there), and a pattern (`*`, `?`, `[`) for the files that match
-    it.  Each transcript once, in the order of the names.
+    there are none, for the sessions that were started there; it may be gone), and a pattern (`*`, `?`, `[`) for the
+    files that match it.  Each transcript once, in the order of the names.
 
     Raises SessionNotFound for a name that stands for none.
     """
@@ -104,15 +106,26 @@ def expand(names: Iterable[str], claude_dir: Path, folder: Path) -> list[Session
 def _expanded(name: str, claude_dir: Path, folder: Path) -> list[SessionFile]:
     path = folder / name
     if name and _is_dir(path):
-        files = list(transcripts(path)) or [info.file for info in sessions(claude_dir, os.path.abspath(path))]
+        files = list(transcripts(path)) or _started_in(str(path), claude_dir)
         if not files:
             raise SessionNotFound(f"there is no transcript in {name}, and no session was started there", _HINT)
         # Old clients put subagents beside the sessions: a folder of sessions stands for those.
         return [file for file in files if not file.path.name.startswith(AGENT_PREFIX)] or files
-    is_pattern = any(mark in name for mark in "*?[") and not _is_file(path)
-    if is_pattern and (files := [session_file(match) for match in _matches(name, folder) if match.is_file()]):
+    if any(mark in name for mark in "*?[") and not _is_file(path):
+        files = [session_file(match) for match in _matches(name, folder) if match.is_file()]
+        if not (files or _is_path(name)) and (titled := _by_title(name, claude_dir)):
+            files = [titled]
+        if not files:
+            raise SessionNotFound(f"no file matches {name!r}", _HINT)
         return files
+    # A folder that sessions were started in may be gone.
+    if Path(name).is_absolute() and not _is_file(path) and (started := _started_in(name, claude_dir)):
+        return started
     return [locate(name, claude_dir, folder)]
+
+
+def _started_in(folder: str, claude_dir: Path) -> list[SessionFile]:
+    return [info.file for info in sessions(claude_dir, os.path.abspath(folder))]
 
 
 def _matches(pattern: str, folder: Path) -> list[Path]:
@@ -123,6 +136,11 @@ def _matches(pattern: str, folder: Path) -> list[Path]:
         return sorted(folder.glob(pattern))
     except (ValueError, NotImplementedError, OSError):  # no pattern, such as a**b
         return []
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name can be that of a file and nothing else."""
+    return Path(name).is_absolute() or name.endswith((SUFFIX, ".json")) or name in (os.curdir, os.pardir)
 
 
 def _is_file(path: Path) -> bool:
@@ -202,4 +220,7 @@ def _file_line(file: SessionFile) -> str:
 
 
 def _info_line(info: SessionInfo) -> str:
-    return f"  {info.file.id}  {info.title}"
+    """What tells sessions of one title apart: when they were written, and how large they are."""
+    updated = stamp(datetime.fromtimestamp(info.updated, UTC), "minutes")
+    size = "" if info.usage_tokens is None else f"{info.usage_tokens:,} tokens  "
+    return f"  {info.file.id}  {updated}  {size}{info.title}"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -121,12 +123,15 @@ def test_a_folder_is_no_session(home: Home) -> None:
 
 
 def test_a_title_that_two_sessions_have_is_not_unique(home: Home) -> None:
-    home.put("-srv-app", "other", "Fix login", 3)
+    other = home.put("-srv-app", "other", "Fix login", 3)
+    usage = b'{"type":"assistant","timestamp":"2026-01-05T09:10:11Z","message":{"usage":{"input_tokens":15600}}}'
+    other.write_bytes(other.read_bytes() + b"\n" + usage)
 
     with pytest.raises(SessionNotFound) as caught:
         home.locate("Fix login")
 
-    assert FIRST in caught.value.hint
+    assert f"\n  {FIRST}  1970-01-01T00:00Z  Fix login" in caught.value.hint
+    assert "\n  other  2026-01-05T09:10Z  15,600 tokens  Fix login" in caught.value.hint
 
 
 def test_a_path_is_used_as_it_is(home: Home, tmp_path: Path) -> None:
@@ -282,9 +287,17 @@ def test_a_title_may_look_like_a_pattern(home: Home) -> None:
     assert [file.path for file in expand(["what now?"], home.claude, home.first.parent)] == [path]
 
 
-@pytest.mark.parametrize("name", ["nothing", "*.none", "/no/such/*.jsonl"])
-def test_a_name_that_stands_for_nothing_is_refused(home: Home, name: str) -> None:
-    with pytest.raises(SessionNotFound):
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "there is no session 'nothing'"),
+        ("*.none", "no file matches '*.none'"),
+        ("/no/such/*.jsonl", "no file matches '/no/such/*.jsonl'"),
+        ("/no/such", "there is no file /no/such"),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_refused(home: Home, name: str, said: str) -> None:
+    with pytest.raises(SessionNotFound, match=re.escape(said)):
         expand([name], home.claude, home.first.parent)
 
 
@@ -300,6 +313,9 @@ def test_a_folder_without_transcripts_stands_for_the_sessions_that_were_started_
 
     for name, folder in ((".", shop), ("..", shop / "src"), (str(shop), home.folder)):
         assert [file.path for file in expand([name], home.claude, folder)] == [mine]
+    gone = shutil.move(shop, tmp_path / "elsewhere")
+    assert [file.path for file in expand([str(shop)], home.claude, home.folder)] == [mine]
+    shutil.move(gone, shop)
     path.rename(shop / "moved.jsonl")
     assert [file.path.name for file in expand(["."], home.claude, shop)] == ["moved.jsonl"]
 
