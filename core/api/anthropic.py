@@ -154,11 +154,7 @@ class AnthropicEndpoint:
 
     def _client(self) -> Anthropic:
         if not (self._access.api_key or self._access.auth_token):
-            raise ApiError(
-                "auth",
-                "there is no key for the model API",
-                "set ANTHROPIC_API_KEY, or choose a summariser that needs none (claude, extractive)",
-            )
+            raise ApiError("auth", "there is no key for the model API", "set ANTHROPIC_API_KEY")
         if self._made is None:
             from anthropic import Anthropic
 

@@ -71,7 +71,10 @@ def asked(name: Literal["anthropic", "claude"], resources: Resources) -> tuple[E
 
 
 _LACKING = {
-    "anthropic": ("there is no key for the model API", "set ANTHROPIC_API_KEY"),
+    "anthropic": (
+        "there is no key for the model API",
+        "set ANTHROPIC_API_KEY, or name another summariser: claude, extractive",
+    ),
     "claude": ("there is no claude program", "install Claude Code (claude_program names it)"),
 }
 """What is wrong where there is no endpoint, and what to do."""

@@ -43,7 +43,7 @@ def test_the_api_counts_what_is_asked_for_without_its_secrets(
 
 def test_without_a_key_it_says_so(session: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["context", session, "--count"]) == 1
-    assert "ANTHROPIC_API_KEY" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("hint: set ANTHROPIC_API_KEY\n")
 
 
 def test_what_each_stage_would_free_is_said_on_request(session: str, capsys: pytest.CaptureFixture[str]) -> None:

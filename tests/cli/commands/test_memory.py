@@ -156,7 +156,9 @@ def test_a_cap_on_time_ends_the_run(projects: Path, capsys: Capture) -> None:
 
 def test_without_a_key_it_says_so_and_fails(projects: Path, capsys: Capture) -> None:
     assert run(["memory", "refresh", "--all", "--summarizer", "anthropic"]) == 1
-    assert "there is no key for the model API" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "there is no key for the model API" in err
+    assert "name another summariser: claude, extractive" in err
 
 
 def test_one_broken_session_is_named_and_the_others_are_done(projects: Path, capsys: Capture) -> None:
