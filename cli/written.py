@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from cli import ui
-from core.service.operation import resume_command, undo_command
+from core.service.operation import Outcome, resume_command, undo_command
 
 
-def show_ways(output: str, output_id: str, source_format: str, said: str = "written") -> None:
-    """Print where a result is; the client resumes only what was made of its own transcripts."""
-    ui.echo(f"{said}: {output}")
-    if resume := resume_command(output, output_id, source_format):
+def show_outcome(result: Outcome) -> None:
+    """Print where a result is or would be, or why there is none, and the ways."""
+    ui.echo(result.standing)
+    _show_ways(result.resume, result.undo)
+
+
+def show_ways(output: str, output_id: str, source_format: str) -> None:
+    """Print where something is that was written, and the ways."""
+    ui.echo(f"written: {output}")
+    _show_ways(resume_command(output, output_id, source_format), undo_command(output, output_id, source_format))
+
+
+def _show_ways(resume: str, undo: str) -> None:
+    if resume:
         ui.echo(f"resume with:  {resume}")
-    ui.echo(f"take back with:  {undo_command(output, output_id, source_format)}")
+    if undo:
+        ui.echo(f"take back with:  {undo}")

@@ -116,7 +116,7 @@ def memory_words(done: MemoryUpdate) -> str:
 
 
 def _ways(result: Outcome) -> list[str]:
-    lines = [f"written: {result.output}" if result.changed else f"nothing written: {result.reason}"]
+    lines = [result.standing]
     lines += [f"resume with: {result.resume}"] if result.resume else []
     return [*lines, "undo takes it back"] if result.undo else lines
 

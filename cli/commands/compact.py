@@ -14,7 +14,7 @@ import click
 from cli import options, resources, ui
 from cli.errors import report_one, tell
 from cli.resources import Writer
-from cli.written import show_ways
+from cli.written import show_outcome
 from core.context.tokens.window import Measuring
 from core.report.words import saved, whereabouts
 from core.service.arguments import Arguments
@@ -23,7 +23,7 @@ from core.service.batch import Done, compact_batched, compact_each
 from core.service.compact import WAYS, CompactResult
 from core.service.from_settings import choices_of
 from core.service.job import Choices, How
-from core.service.operation import DRY_RUN, WRITTEN_BEFORE, Target
+from core.service.operation import DRY_RUN, Target
 from core.service.session import CLAUDE_CODE
 from core.service.stages import StageSettings
 from core.summarizers import AUTO, SUMMARIZERS
@@ -180,11 +180,7 @@ def _show(result: CompactResult, many: bool) -> None:
         ui.echo(f"put back: {ui.plain(', '.join(result.restored))}")
     for warning in result.warnings:
         ui.echo(f"note: {ui.plain(warning)}")
-    if result.changed or result.reason == WRITTEN_BEFORE:
-        said = "written" if result.changed else f"nothing written: {WRITTEN_BEFORE}"
-        show_ways(result.output, result.output_id, result.session.format, said)
-    else:
-        ui.echo(_not_done(result))
+    show_outcome(result)
 
 
 def _is_work(result: CompactResult) -> bool:
@@ -196,16 +192,7 @@ def _in_short(result: CompactResult) -> str:
     if result.how == "none":
         return f"left alone: {result.reason}"
     tokens = saved(result.tokens_before, result.tokens_after)
-    if result.changed:
-        return f"{tokens}, written: {result.output}"
-    return f"{tokens}, {_not_done(result)}"
-
-
-def _not_done(result: CompactResult) -> str:
-    """Say why nothing was written, and which file it is about."""
-    if result.reason == DRY_RUN:
-        return f"dry run: would {'append to' if result.output == result.session.path else 'write'} {result.output}"
-    return f"nothing written: {result.reason}: {result.output}"
+    return f"{tokens}, {result.standing}"
 
 
 def _show_total(done: list[CompactResult], failed: int) -> None:

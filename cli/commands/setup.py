@@ -18,8 +18,11 @@ _COMMAND_S = 60
 """How long a host's own command may take."""
 
 
-@click.command()
-@click.argument("host", type=options.Name([*HOSTS]))
+_NAMED = "\b\nHosts:\n" + "\n".join(f"  {name:14}  {host.label}" for name, host in HOSTS.items())
+
+
+@click.command(epilog=_NAMED)
+@click.argument("host", metavar="HOST", type=options.Name([*HOSTS]))
 @click.option("--remove", is_flag=True, help="Take the server out again.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Show the change; write nothing.")
@@ -51,12 +54,15 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
         ui.emit(result)
     elif result.changed:
         _show_done(result, remove)
+    elif not setup.needless:
+        ui.echo(f"\ndry run: would write {result.config}")
 
 
 def _agreed(ctx: click.Context) -> bool:
     with suppress(click.Abort):
         if sys.stdin is not None:  # closed
             return click.confirm("Make this change?", err=True)
+    click.echo(err=True)  # what is said next is no answer to the question
     if _has_terminal():
         raise click.Abort
     raise click.UsageError("nobody is there to ask: add --yes or --dry-run", ctx)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from cli import options, ui
-from cli.written import show_ways
+from cli.written import show_outcome
 from core.context.tokens.window import Measuring
 from core.service.operation import Target
 from core.service.session import opened
@@ -66,10 +66,7 @@ def _show(result: SnipResult, as_json: bool) -> None:
     ui.echo(f"{ui.tokens(before)} → {ui.tokens(after)} tokens")
     for verdict in result.verdicts:
         ui.echo(f"on the prompt cache: {verdict}")
-    if not result.changed:
-        ui.echo(f"nothing written: {result.reason}")
-        return
-    show_ways(result.output, result.output_id, result.session.format)
+    show_outcome(result)
 
 
 def _show_proposals(found: SnipProposals, as_json: bool) -> None:

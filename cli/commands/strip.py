@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import click
 
 from cli import options, ui
-from cli.written import show_ways
+from cli.written import show_outcome
 from core.context.tokens.window import Measuring
 from core.service.operation import Target
 from core.service.session import opened
@@ -70,10 +70,7 @@ def _show(result: StripResult, as_json: bool) -> None:
     if result.media:
         _print(result.media)
         ui.echo(f"\n{ui.tokens(result.tokens_before)} → {ui.tokens(result.tokens_after)} tokens")
-    if not result.changed:
-        ui.echo(f"nothing written: {result.reason}")
-        return
-    show_ways(result.output, result.output_id, result.session.format)
+    show_outcome(result)
 
 
 def _print(media: list[MediaLine]) -> None:

@@ -100,6 +100,15 @@ class Outcome(Result):
         return undo_command(self.output, self.output_id, self.session.format) if self._is_there else ""
 
     @property
+    def standing(self) -> str:
+        """Whether the result is written, or would be, and where, in words; else why it is not."""
+        if self.changed:
+            return f"written: {self.output}"
+        if self.reason == DRY_RUN:
+            return f"dry run: would {'append to' if self.output == self.session.path else 'write'} {self.output}"
+        return f"nothing written: {self.reason}{f': {self.output}' if self._is_there else ''}"
+
+    @property
     def _is_there(self) -> bool:
         return self.changed or self.reason == WRITTEN_BEFORE
 

@@ -84,6 +84,12 @@ class MediaItem:
         return isinstance(source, dict) and source.get("type") == "base64" and self.shape == Shape()
 
 
+_NONE_PICKED = {
+    "unreadable": "the API takes all images and documents",
+    "old": "all images and documents are of the last turn, or the newest that you gave",
+}
+
+
 class Media:
     """The stage.  It is asked for, by a person or by an answer of the API: that it costs something is no reason."""
 
@@ -98,11 +104,20 @@ class Media:
             return Plan(self.name, reason="there is no store for images and documents")
         view = scene.view().messages
         start = editable_from(scene, view)
-        picked = self._picked(view, [*media_items(view)])
+        items = [*media_items(view)]
+        picked = self._picked(view, items)
         edits = {(item.owner, item.blob.id): _edit(scene, item) for item in picked if item.at >= start}
         stay = sum(item.at < start for item in picked)
-        reason = f"{stay} stay: an unfinished tool loop that holds thinking is behind them" if stay else ""
+        reason = "" if picked else self._why_none(items)
+        if stay:
+            reason = f"{stay} stay: an unfinished tool loop that holds thinking is behind them"
         return plan_edits(self.name, replace(scene, forced=True), view, [*edits.values()], reason=reason)
+
+    def _why_none(self, items: Sequence[MediaItem]) -> str:
+        """Why nothing is picked."""
+        if not items:
+            return "there are no images or documents"
+        return _NONE_PICKED.get(self.settings.pick, "")
 
     def _picked(self, view: Sequence[Message], items: Sequence[MediaItem]) -> list[MediaItem]:
         newest = next((item for item in reversed(items) if item.by_user), None)

@@ -58,7 +58,7 @@ async def test_a_dry_run_writes_nothing(desk: Desk, mode: str) -> None:
 
     assert result.structured_content is not None
     assert result.structured_content["reason"] == "dry run"
-    assert text_of(result).endswith("nothing written: dry run")
+    assert text_of(result).endswith(f"dry run: would append to {desk.session}")
     assert state_of(desk.config.settings.claude_dir) == before
 
 

@@ -237,4 +237,6 @@ def test_without_a_store_nothing_is_decided() -> None:
 
 
 def test_where_there_are_none_nothing_is_decided() -> None:
-    assert Media(MediaSettings("all")).plan(History().prompt("Go.").scene()) == Plan("media")
+    assert Media(MediaSettings("all")).plan(History().prompt("Go.").scene()) == Plan(
+        "media", reason="there are no images or documents"
+    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from cli.main import foldmark
+from cli.main import foldmark, run
+from core.hosts.known import HOSTS
 
 
 @pytest.fixture
@@ -76,6 +78,28 @@ def test_a_dry_run_writes_nothing(config: Path) -> None:
     assert json.loads(result.stdout)["changed"] is False
     assert "foldmark" in json.loads(result.stdout)["diff"]
     assert config.read_text() == '{"mcpServers": {}}'
+
+
+def test_a_dry_run_says_what_it_would_write(config: Path) -> None:
+    result = CliRunner().invoke(foldmark, ["setup", "cursor", "--dry-run"])
+
+    assert result.stdout.endswith(f"\n\ndry run: would write {config}\n")
+
+
+def test_where_nobody_is_there_the_error_has_a_line_of_its_own(
+    config: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", StringIO())
+
+    assert run(["setup", "cursor"]) == 2
+    assert "[y/N]: \nerror: nobody is there" in capsys.readouterr().err
+
+
+def test_the_help_lists_the_hosts(config: Path) -> None:
+    shown = CliRunner().invoke(foldmark, ["setup", "--help"]).stdout
+
+    assert shown.startswith("Usage: foldmark setup [OPTIONS] HOST\n")
+    assert [line.split()[0] for line in shown.partition("Hosts:\n")[2].splitlines()] == [*HOSTS]
 
 
 def test_json_does_not_ask(config: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from cli.main import run
 from core.model import JSON
 from core.testing import Transcript
+from tests.stages.build import PNG
 
 CASE = Path(__file__).parents[2] / "data" / "cases" / "image-1.jsonl"
 
@@ -55,9 +57,21 @@ def test_where_nothing_is_to_be_done_that_is_said(path: Path, capsys: pytest.Cap
     assert (done["changed"], len(done["media"]), done["op"]) == (True, 25, "strip")
 
     assert run(["strip", str(path), "--old"]) == 0
-    assert capsys.readouterr().out == "nothing written: nothing is to be done\n"
+    assert capsys.readouterr().out == "nothing written: there are no images or documents\n"
     assert run(["strip", str(path)]) == 0
     assert capsys.readouterr().out == "no images or documents\n"
+
+
+def test_where_none_is_bad_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source: JSON = {"type": "base64", "media_type": "image/png", "data": b64encode(PNG).decode()}
+    made = Transcript().prompt("Look").answer("I see").prompt("And").answer("Yes")
+    made.rows[0]["message"] = {"role": "user", "content": [{"type": "image", "source": source}]}
+    path = made.write(tmp_path / "a.jsonl")
+
+    assert run(["strip", str(path), "--bad"]) == 0
+    assert capsys.readouterr().out == "nothing written: the API takes all images and documents\n"
+    assert run(["strip", str(path), "--all", "--dry-run", "--in-place"]) == 0
+    assert capsys.readouterr().out.endswith(f"dry run: would append to {path}\n")
 
 
 def test_pages_of_a_document_are_counted_and_what_has_no_extent_has_none(
