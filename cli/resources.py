@@ -85,12 +85,15 @@ class Writer:
     access: ModelAccess
     name: str
     fallback: bool
+    dry_run: bool = False
 
     def summarizer(self, cancelled: Callable[[], bool] = lambda: False) -> Summarizer:
-        """The summariser of that name; it gives up once it is `cancelled`."""
+        """The summariser of that name, in a dry run one that asks nobody; it gives up once it is `cancelled`."""
         from core.summarizers import make
+        from core.summarizers.rehearsal import Rehearsed
 
-        return make(self.name, self.access.resources(self.fallback, cancelled))
+        chosen = make(self.name, self.access.resources(self.fallback, cancelled))
+        return Rehearsed(chosen.name) if self.dry_run else chosen
 
 
 def refuse_without_model(ctx: click.Context, summarizer: str, given: Mapping[str, object]) -> None:

@@ -14,6 +14,7 @@ from core.service.job import Choices, CompactResult
 from core.service.persist import persist
 from core.summarizers.base import Summarizer, SummaryRequest
 from core.summarizers.host import Given
+from core.summarizers.rehearsal import Rehearsed
 from core.transcript.projects import SessionFile
 from mcp_server.config import Config
 
@@ -81,11 +82,14 @@ class Asked:
         return wanted(lambda writer: self._run(writer, self.choices.tried_out))
 
     def _writer(self, is_stopped: Callable[[], bool]) -> Summarizer:
-        """Who writes the summary; a dry run takes what costs nothing."""
+        """Who writes the summary; in a dry run, who costs nothing."""
         if self.summary:
             return Given(self.summary)
-        by_rule = self.choices.target.dry_run or self.summarizer in (NAME, SAMPLING)
-        return self.config.summarizer(BY_RULE if by_rule else self.summarizer, is_stopped)
+        is_dry, is_host = self.choices.target.dry_run, self.summarizer in (NAME, SAMPLING)
+        if is_dry and is_host:
+            return Rehearsed(self.summarizer)
+        chosen = self.config.summarizer(BY_RULE if is_host else self.summarizer, is_stopped)
+        return Rehearsed(chosen.name) if is_dry else chosen
 
     def _run(self, summarizer: Summarizer, choices: Choices) -> CompactResult:
         with self._source() as file:

@@ -58,9 +58,11 @@ from core.transcript.projects import SessionFile
 )
 @options.target_options
 @click.option("--if-over", "if_over_tokens", type=options.TokenCount(), help="Only contexts larger than this.")
-@click.option("--idle", "idle_s", type=options.Span(), help="Only sessions not written to for this long (50m, 3h, 2d).")
+@click.option(
+    "--idle", "idle_s", type=options.Span(), help="Only sessions and files not written to for this long (50m, 3h, 2d)."
+)
 @click.option("--markdown", is_flag=True, help="Of other clients' transcripts: Markdown instead of Messages JSON.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, help="How many at a time.")
+@click.option("--jobs", type=options.Count(1), default=1, help="How many at a time.")
 @options.pick_option
 @options.json_lines_option
 @click.pass_context
@@ -118,9 +120,7 @@ def command(
     choices = replace(asked.over(usual), guards=guards)
     beside = not (target.out_dir or target.dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
-    # A dry run asks no model: it would cost what the run costs.
-    who = "extractive" if target.dry_run else settings.summarizer
-    writer = Writer(resources.access(settings, model), who, not no_fallback)
+    writer = Writer(resources.access(settings, model), settings.summarizer, not no_fallback, target.dry_run)
     by_timer = if_over_tokens is not None or idle_s is not None
     if not (files or by_timer or as_json):
         tell(no_sessions(settings.claude_dir))

@@ -72,6 +72,19 @@ def test_a_dry_run_asks_no_model(case: Path, monkeypatch: pytest.MonkeyPatch, ca
     assert (result["summarizer"], result["changed"], api.requests) == ("extractive", False, [])
 
 
+def test_a_dry_run_is_about_the_session_that_the_run_writes(
+    case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    args = [str(case), "--summarizer", "anthropic"]
+    assert run(["compact", str(case), "--keep", "1000"]) == 0  # by rule, which says nothing of a model's
+    capsys.readouterr()
+    planned, _ = asked(monkeypatch, capsys, [GOOD], *args, "--dry-run")
+    written, _ = asked(monkeypatch, capsys, [GOOD], *args)
+
+    assert (planned["reason"], planned["output_id"]) == ("dry run", written["output_id"])
+    assert asked(monkeypatch, capsys, [GOOD], *args, "--dry-run")[0]["reason"] == "the same was written before"
+
+
 def test_a_request_that_is_too_long_twice_fits_at_last(
     case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
