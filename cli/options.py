@@ -55,6 +55,39 @@ class TokenCount(click.ParamType[int]):
         return count
 
 
+class Count(click.ParamType[int]):
+    """How many of something: a whole number."""
+
+    name = "number"
+
+    def __init__(self, least: int = 0, most: int = MOST) -> None:
+        self.least, self.most = least, most
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        text = str(value).strip()
+        if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+            self.fail(f"{value!r} is no whole number", param, ctx)
+        count = int(text)
+        if not self.least <= count <= self.most:
+            bound = f"less than {self.least:,}" if count < self.least else f"more than {self.most:,}"
+            self.fail(f"{count:,} is {bound}", param, ctx)
+        return count
+
+
+class Dollars(click.ParamType[float]):
+    """An amount of money, more than none."""
+
+    name = "dollars"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The amount."""
+        text = str(value).strip().removeprefix("$")
+        if not re.fullmatch(r"[0-9]{1,12}(\.[0-9]*)?|\.[0-9]+", text) or not float(text):
+            self.fail(f"{value!r} is no amount above 0: write 0.50 or 2", param, ctx)
+        return float(text)
+
+
 class Span(click.ParamType[float]):
     """A span of time such as 50m or 3h."""
 

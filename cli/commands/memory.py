@@ -89,7 +89,7 @@ def update_command(
 @click.option("--idle", "idle_s", type=options.Span(), help="Only those not written to for this long (50m, 3h, 2d).")
 @click.option("--since", "since_s", type=options.Span(), help="Only those written to within this time.")
 @_extractor_options
-@click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="The most that all calls may cost.")
+@click.option("--max-usd", type=options.Dollars(), help="The most that all calls may cost.")
 @click.option("--max-tokens", type=options.TokenCount(1), help="The most that all calls may take, answers counted.")
 @click.option("--max-time", "max_s", type=options.Span(), help="The longest that it may take (50m, 3h).")
 @options.json_lines_option

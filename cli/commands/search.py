@@ -14,9 +14,7 @@ from core.service.session import opened
 @click.argument("session")
 @click.argument("text")
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
-@click.option(
-    "--limit", type=click.IntRange(1, options.MOST), default=100, show_default=True, help="How many lines at most."
-)
+@click.option("--limit", type=options.Count(1), default=100, show_default=True, help="How many lines at most.")
 @options.pick_option
 @options.json_option
 @click.pass_context

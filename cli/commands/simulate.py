@@ -44,7 +44,9 @@ _WORTH = 0.01
     "--reread", "reread_tokens", type=options.TokenCount(), multiple=True,
     default=(REREAD_TOKENS,), help="Tokens read again after a compaction (20,000); may be given several times.",
 )  # fmt: skip
-@click.option("--repeat", "repeats", type=click.IntRange(1, 20), default=1, help="Do the work so many times.")
+@click.option(
+    "--repeat", "repeats", type=options.Count(1, 20), default=1, help="Do the work so many times, 20 at most."
+)
 @options.json_option
 @click.pass_context
 def command(

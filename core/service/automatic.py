@@ -55,8 +55,11 @@ class Guards:
     def reason(self, session: Session) -> str:
         """Why the session is left alone, "" if it is not."""
         file = session.file
-        if self.idle_since is not None and max(file.mtime, last_written(file)) > self.idle_since:
-            return "it was written to a short time ago"
+        if self.idle_since is not None:
+            if last_written(file) > self.idle_since:
+                return "it was written to a short time ago"
+            if file.mtime > self.idle_since:  # by who knows whom; the list of sessions does not count that
+                return "its file was written a short time ago"
         if self.over_tokens is None:
             return ""
         if session.size.total_tokens <= self.over_tokens:

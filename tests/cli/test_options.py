@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -101,3 +102,35 @@ def test_spans_of_time_have_a_unit(text: str, seconds: float) -> None:
 def test_what_is_no_span_of_time_is_refused(text: str, said: str) -> None:
     with pytest.raises(click.BadParameter, match=said):
         options.Span().convert(text, None, None)
+
+
+@pytest.mark.parametrize(("text", "count"), [("1", 1), (" 20 ", 20), ("+7", 7)])
+def test_a_count_is_a_whole_number(text: str, count: int) -> None:
+    assert options.Count(1, 20).convert(text, None, None) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("x", "'x' is no whole number"),
+        ("1.5", "'1.5' is no whole number"),
+        ("9" * 5_000, "is no whole number"),
+        ("0", "0 is less than 1"),
+        ("-3", "-3 is less than 1"),
+        ("2000000000", "2,000,000,000 is more than 1,000,000,000"),
+    ],
+)
+def test_a_wrong_count_is_refused_with_its_bound(text: str, wrong: str) -> None:
+    with pytest.raises(click.BadParameter, match=re.escape(wrong)):
+        options.Count(1).convert(text, None, None)
+
+
+@pytest.mark.parametrize(("text", "dollars"), [("2", 2.0), ("0.50", 0.5), (".5", 0.5), ("$3.", 3.0)])
+def test_money_is_written_as_people_do(text: str, dollars: float) -> None:
+    assert options.Dollars().convert(text, None, None) == dollars
+
+
+@pytest.mark.parametrize("text", ["x", "nan", "inf", "0", "0.00", "-1", "1e9", ""])
+def test_no_money_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="is no amount above 0"):
+        options.Dollars().convert(text, None, None)

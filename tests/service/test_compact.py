@@ -289,7 +289,7 @@ def test_guards_leave_sessions_alone(session: Path) -> None:
     mtime = session.stat().st_mtime
 
     assert compacted(session, guards=Guards(over_tokens=size)).reason == f"it has no more than {tokens(size)} tokens"
-    assert compacted(session, guards=Guards(idle_since=mtime - 1)).reason == "it was written to a short time ago"
+    assert compacted(session, guards=Guards(idle_since=mtime - 1)).reason == "its file was written a short time ago"
     assert compacted(session, guards=Guards(size - 1, mtime), dry_run=True).reason == "dry run"
 
 
@@ -555,7 +555,7 @@ def test_idle_counts_from_the_later_of_the_files_time_and_the_last_rows(session:
     assert compacted(session, guards=Guards(idle_since=last - 1)).reason == "it was written to a short time ago"
     assert compacted(session, guards=Guards(idle_since=last), dry_run=True).reason == "dry run"
     os.utime(session, (last + 9_000, last + 9_000))
-    assert compacted(session, guards=Guards(idle_since=last)).reason == "it was written to a short time ago"
+    assert compacted(session, guards=Guards(idle_since=last)).reason == "its file was written a short time ago"
 
 
 def test_what_the_summary_names_is_found_from_any_folder(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
