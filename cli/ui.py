@@ -66,6 +66,23 @@ def echo(text: str = "", *, err: bool = False) -> None:
     click.echo(printable(text), err=err)
 
 
+def print_found(place: str, text: str) -> None:
+    """Print where a text stands, and the text: piped on one line, on a terminal below each other, within its width."""
+    place, text = plain(place), plain(text)
+    if not sys.stdout.isatty():
+        click.echo(f"{place}  {text}")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    width = get_terminal_size().columns
+    console = Console(width=width)
+    for line in Text(place).wrap(console, width):
+        click.secho(line.plain.rstrip(), bold=True)
+    for line in Text(text.strip()).wrap(console, max(1, width - len(_GAP))):
+        click.echo(f"{_GAP}{line.plain}".rstrip())
+
+
 def size(count_bytes: int) -> str:
     """Write a number of bytes: 950 B, 1.4 MB."""
     value, power = float(count_bytes), 0

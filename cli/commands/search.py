@@ -32,8 +32,7 @@ def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int
         ui.emit(result)
         return
     for hit in result.hits:
-        place = f"{hit.id}:{hit.line} ({part_name(hit.kind, hit.name)}, {hit.where})"
-        ui.echo(ui.plain(f"{place}  {hit.text}"))
+        ui.print_found(f"{hit.id}:{hit.line} ({part_name(hit.kind, hit.name)}, {hit.where})", hit.text)
     if result.more:
         ui.echo(f"the first {limit}; --limit shows more", err=True)
     if not result.hits:

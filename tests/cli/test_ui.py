@@ -141,6 +141,24 @@ def test_bars_are_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) ->
     assert ui.meter(50, 100, beside=10) == "█"
 
 
+def test_a_text_that_was_found_is_within_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, text = "toolu_1:3 (Bash result, stored)", f"  {'日本' * 20} and a [b]needle\x1b[1m " + "x" * 30
+    ui.print_found(place, text)
+    assert capsys.readouterr().out == f"{place}  {text.replace(chr(27), ' ')}\n"
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "30")
+    ui.print_found(place, text)
+
+    lines = uncoloured(capsys.readouterr().out)
+    assert max(cell_len(line) for line in lines) <= 30
+    assert lines[:2] == ["toolu_1:3 (Bash result,", "stored)"]
+    assert all(line.startswith("  ") for line in lines[2:])
+    assert "".join("".join(lines[2:]).split()) == "日本" * 20 + "anda[b]needle[1m" + "x" * 30
+
+
 def test_the_legend_is_no_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
