@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from core.errors import Changed
+from core.errors import Changed, Damaged
 from core.model import JSON
 from core.transcript.entries import Entry, decode_body
 from core.transcript.scanner import Scan, first_record_line, scan
@@ -18,6 +18,8 @@ HALVES_BYTES = 64 << 20
 """From this size on a second process is worth its start, some 10 ms."""
 _LONGEST_BYTES = 64 << 20
 """A batch is doubled while no record begins in it, up to this size; then any line will do."""
+MOST_BYTES = 512 << 20
+"""Where no line begins either: the longest text that the client's JavaScript engine holds is no longer."""
 
 
 def is_large(size: int) -> bool:
@@ -42,6 +44,11 @@ class Backwards:
         """Rows that the boundary keeps and that were not met yet."""
 
     @property
+    def end(self) -> int:
+        """Where what was read begins."""
+        return self._end
+
+    @property
     def may_be_long(self) -> bool:
         """Whether there is much that may have to be read."""
         return self._end > HALVES_BYTES
@@ -64,32 +71,38 @@ class Backwards:
             raise Changed("the file became shorter while it was read", "run the command again")
         first = first_record_line(data, len(data) - 1, self._batch > _LONGEST_BYTES) if at > self.floor else 0
         if first is None:
-            self._batch *= 2
+            self._double()
             return
         found = scan(data, first, at, last=self._ends_file and self._end == self._size)
-        self._scans.append(found)
         self._end, self._batch = at + first, BATCH_BYTES
-        if not self._whole:
-            self._look_for_boundary(found, data, at)
+        self._took(found, lambda e: data[e.offset - at : e.offset - at + e.size])
 
-    def _look_for_boundary(self, found: Scan, data: bytes, at: int) -> None:
+    def _double(self) -> None:
+        if self._batch >= MOST_BYTES:
+            raise Damaged(f"a line of more than {MOST_BYTES >> 20} MiB: no client reads such a row", "take it out")
+        self._batch *= 2
+
+    def _took(self, found: Scan, raw: Callable[[Entry], bytes]) -> None:
+        self._scans.append(found)
+        if self._whole:
+            return
         if self._boundary is None:
             # A sidechain's boundary says nothing about the main conversation.
             boundaries = (e for e in reversed(found.entries) if e.is_boundary and e.uuid and not e.sidechain)
             self._boundary = next(boundaries, None)
             if self._boundary:
-                begin = self._boundary.offset - at
-                self._kept = frozenset(kept_uuids(decode_body(data[begin : begin + self._boundary.size])))
+                self._kept = frozenset(kept_uuids(decode_body(raw(self._boundary))))
                 self._missing = set(self._kept)
                 for scanned in self._scans[:-1]:
                     self._missing.difference_update(e.uuid for e in scanned.entries)
         self._missing.difference_update(e.uuid for e in found.entries)
 
-    def take_front(self, found: Iterable[Scan]) -> None:
-        """All that was still wanted, from the end backwards."""
-        self._scans += found
+    def take_front(self, found: Iterable[Scan], raw: Callable[[Entry], bytes]) -> None:
+        """All that lies in front, from the end backwards; `raw` reads a row."""
+        for each in found:
+            if self.wanted():
+                self._took(each, raw)
         self._end = 0
-        self._boundary = None
 
     def drained(self) -> list[Scan]:
         """What was read since the last call; it is not kept."""

@@ -21,6 +21,7 @@ from core.transcript.backwards import BATCH_BYTES, Backwards, is_large, record_n
 from core.transcript.entries import Entry, decode_body, decode_row
 from core.transcript.findings import Finding
 from core.transcript.halves import Front, can_fork
+from core.transcript.ordinary import open_ordinary
 
 FRONT_SHARE = 0.48
 """What the second process reads of a file: what it found has to be taken over, which costs as much as a tenth of it."""
@@ -132,7 +133,7 @@ class Reading:
                 return
             at = min(FRONT_SHARE * size + head_start_bytes / 2, MOST_SHARE * size)
             middle = record_near(self._fd, int(at))
-            if middle:
+            if 0 < middle < backwards.end:
                 with suppress(OSError):  # no process to be had: then without
                     self._front = Front(partial(scans_to, self._fd, middle), room_bytes=middle)
                     backwards.floor = middle
@@ -146,7 +147,7 @@ class Reading:
                 if self._front:
                     self._backwards.floor = 0
                     if self._backwards.wanted() and (found := self._front.scans()) is not None:
-                        self._backwards.take_front(found)
+                        self._backwards.take_front(found, self._log.raw)
                     while self._read_on():
                         pass
             finally:
@@ -203,7 +204,7 @@ async def aopen_log(path: Path, whole: bool = False) -> Log:
 
 def _open(path: Path) -> Log:
     try:
-        file = path.open("rb")
+        file = open_ordinary(path)
         return Log(path, file, os.fstat(file.fileno()).st_size)
     except OSError as error:
         raise _unreadable(path, error) from None

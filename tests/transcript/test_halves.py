@@ -56,7 +56,7 @@ def test_two_processes_read_what_one_reads(path: Path, given_: Rows | bytes) -> 
             with halved():
                 shared = open_log(path, whole)
         with alone, shared:
-            assert [e for e in shared.entries if e.offset >= alone.start] == alone.entries
+            assert (shared.start, shared.entries) == (alone.start, alone.entries)
 
 
 def test_the_front_comes_from_the_second_process(path: Path) -> None:
@@ -73,6 +73,37 @@ def test_the_front_comes_from_the_second_process(path: Path) -> None:
         assert took.call_count == 1
         assert len(log.entries) == 80
         assert log.whole
+
+
+def test_what_is_read_before_it_is_known_to_be_long_is_read_once(path: Path) -> None:
+    transcript = conversation()
+    transcript.prompt("x" * 9_000)
+    path.write_bytes(transcript.data())
+
+    with halved():
+        reading = Reading(path, whole=True)
+        while reading._backwards.end > 4_000:  # a long line: more was read than the second process leaves
+            assert reading._read_on()
+        reading.begin(head_start_bytes=100_000)
+        log = reading.finish()
+    with log:
+        assert [e.uuid for e in log.entries] == transcript.uuids()
+
+
+def test_a_kept_row_in_the_first_half_is_where_the_log_begins(path: Path) -> None:
+    transcript = conversation()
+    transcript.keeping_compaction(76)
+    for n in range(30):
+        transcript.prompt(f"new {n}")
+    path.write_bytes(transcript.data())
+
+    with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=200):
+        alone = open_log(path)
+        with halved():
+            shared = open_log(path)
+    with alone, shared:
+        assert alone.start > 0
+        assert (shared.start, shared.entries) == (alone.start, alone.entries)
 
 
 def test_a_boundary_in_the_second_half_makes_the_front_needless(path: Path) -> None:

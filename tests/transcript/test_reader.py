@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.context.view import api_messages, messages_of
-from core.errors import Changed, FoldmarkError, InputError
+from core.errors import Changed, Damaged, FoldmarkError, InputError
 from core.transcript import backwards, scanner
 from core.transcript.chain import load
 from core.transcript.check import check
@@ -43,6 +43,20 @@ def uuids(path: Path, data: bytes) -> list[str]:
     path.write_bytes(data)
     with open_log(path) as log:
         return [e.uuid for e in log.entries]
+
+
+def test_a_line_that_no_client_reads_is_an_error(path: Path) -> None:
+    path.write_bytes(row("u1") + b"\n" + b"x" * 5_000)
+
+    with patch.multiple(backwards, BATCH_BYTES=64, MOST_BYTES=2_048), pytest.raises(Damaged, match="a line of more"):
+        open_log(path, whole=True)
+
+
+def test_what_is_no_ordinary_file_is_not_waited_for(path: Path) -> None:
+    os.mkfifo(path)
+
+    with pytest.raises(InputError, match="no ordinary file"):
+        open_log(path)
 
 
 def test_blank_lines_are_passed_over_without_a_try_to_read_them(path: Path) -> None:

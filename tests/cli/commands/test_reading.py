@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def document(capsys: Capture, *args: str) -> Any:
 # context
 
 
-@pytest.mark.parametrize("name", ["long.jsonl", SESSION_ID, "folder", "none", "nul\0"])
+@pytest.mark.parametrize("name", ["long.jsonl", SESSION_ID, "folder", "none", "nul\0", "pipe.jsonl", "latest"])
 def test_a_long_session_is_read_while_the_program_loads(
     made: Transcript, capsys: Capture, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
@@ -50,6 +51,8 @@ def test_a_long_session_is_read_while_the_program_loads(
         made.prompt(f"Question {n}").answer("word " * 50)
     made.write(tmp_path / "long.jsonl")
     (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    os.mkfifo(tmp_path / "latest")
     monkeypatch.chdir(tmp_path)
     alone = (run(["context", name, "--json"]), capsys.readouterr())
     with (
@@ -344,8 +347,18 @@ def test_undo_removes_a_new_session_and_says_so(made: Transcript, scratch_home: 
 
 def test_where_nothing_was_done_there_is_nothing_to_undo(made: Transcript, capsys: Capture) -> None:
     assert run(["undo", SESSION_ID]) == 1
-    assert "holds nothing that Foldmark wrote" in capsys.readouterr().err
+    assert capsys.readouterr().err.endswith("holds nothing that Foldmark wrote\nhint: there is nothing to undo\n")
     assert run(["undo", str(DATA / "foreign" / "messages-api" / "request.json")]) == 1
+
+
+def test_of_a_session_that_was_left_as_it_is_what_was_made_of_it_is_named(
+    made: Transcript, scratch_home: Path, capsys: Capture
+) -> None:
+    made.prompt("More " * 9_000).answer("Done.")
+    made.write(scratch_home / ".claude" / "projects" / "-srv-app" / f"{SESSION_ID}.jsonl")
+    result = document(capsys, "compact", SESSION_ID, "--keep", "0")
+    assert run(["undo", SESSION_ID]) == 1
+    assert capsys.readouterr().err.endswith(f"hint: name what was made of it: {result['output']}\n")
 
 
 # doctor
