@@ -10,6 +10,7 @@
      |   +- WrongUsage           what was asked for does not go together
      |   +- WrongPattern         not a regular expression
      |   +- IdNotFound           no message, output or marker of that id
+     |   +- NothingToUndo        a file that Foldmark did not write, or write to
      +- StorageError          the disk did not do what was asked
      |   +- WriteFailed          nothing was written; the old file is as it was
      |   +- Locked               another process holds the lock
@@ -99,6 +100,10 @@ class WrongPattern(InputError):
 
 class IdNotFound(InputError):
     """No message, output or marker has the id."""
+
+
+class NothingToUndo(InputError):
+    """The file holds nothing that Foldmark wrote."""
 
 
 class StorageError(FoldmarkError):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.errors import Changed, FoldmarkError, InputError, WriteFailed
+from core.errors import Changed, FoldmarkError, NothingToUndo, WriteFailed
 from core.transcript.locks import locked
 from core.transcript.projects import SUFFIX
 from core.transcript.records import VERSION, Record
@@ -64,8 +64,8 @@ def write_document(path: Path, record: Record, data: bytes) -> None:
 def undo(path: Path, lock_dir: Path) -> Undone:
     """Remove a document that Foldmark wrote, with its record and its store.
 
-    Raises InputError when it has no record or its source is gone, Changed when it is not as it was written, Locked,
-    WriteFailed; then all is as it was.
+    Raises NothingToUndo when it has no record, InputError when its source is gone, Changed when it is not as it was
+    written, Locked, WriteFailed; then all is as it was.
     """
     with locked(path, lock_dir):
         record = undoable(path)
@@ -80,7 +80,7 @@ def undoable(path: Path) -> Record:
     """The record of a document that can be removed; raises as `undo`."""
     record = record_of(path)
     if record is None:
-        raise InputError(f"{path.name} holds nothing that Foldmark wrote", "there is nothing to undo")
+        raise NothingToUndo(f"{path.name} holds nothing that Foldmark wrote")
     try:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:

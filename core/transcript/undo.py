@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from core.errors import Changed, FoldmarkError, InputError, Locked
+from core.errors import Changed, FoldmarkError, InputError, Locked, NothingToUndo
 from core.transcript.live import FileState, open_in
 from core.transcript.locks import locked
 from core.transcript.ordinary import open_ordinary
@@ -46,8 +46,8 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
 
     A block that was cut off while it was written (the power failed) goes as far as it is there, if nothing came after.
 
-    Raises InputError when there is nothing to undo, Locked when the session is open in a client, Changed when the
-    block or the file is not as it was written, and what writing raises; then the file is as it was.
+    Raises NothingToUndo, InputError when there is no way back, Locked when the session is open in a client, Changed
+    when the block or the file is not as it was written, and what writing raises; then the file is as it was.
     """
     path = Path(os.path.realpath(path))
     with locked(path, lock_dir), open_log(path, whole=True) as log:
@@ -88,7 +88,7 @@ def _to_take_back(log: Log, claude_dir: Path) -> tuple[Placed, Record]:
 def _newest(log: Log) -> tuple[Placed, Record]:
     found = find_records(log)
     if not found:
-        raise InputError(f"{log.path.name} holds nothing that Foldmark wrote", "there is nothing to undo")
+        raise NothingToUndo(f"{log.path.name} holds nothing that Foldmark wrote")
     if found[-1].record is None:
         raise InputError(
             f"{log.path.name}: the newest record is damaged, or of a newer version of Foldmark", "use that version"
