@@ -6,7 +6,8 @@
     python3 scripts/dev.py check    formatting, lint, types
     python3 scripts/dev.py docs     build the documentation into build/site; a broken link fails
 
-Only the first run installs anything.  Runs with any Python 3 far enough to say which one is needed.
+The first run sets `.venv` up; the first of the last three adds what they need.  Runs with any Python 3 far enough to
+say which one is needed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def main(args: list[str]) -> int:
     tasks = {"demo": demo, "test": test, "check": check, "docs": docs}
     if not args or args[0] not in tasks:
         print(__doc__)
-        return 2
+        return 0 if args[:1] in (["-h"], ["--help"]) else 2
     os.chdir(str(ROOT))
     return tasks[args[0]](args[1:])
 
@@ -53,7 +54,7 @@ def demo(_args: list[str]) -> int:
         if code := subprocess.call([str(PYTHON), "foldmark.py", *arguments], env=env):
             return code
     print(f"\nThe original is as it was; the smaller session is in {out}.")
-    print("For sessions of your own:  pip install .  and then:  foldmark")
+    print("For sessions of your own:  pipx install .  (or: uv tool install .)  and then:  foldmark")
     return 0
 
 
@@ -89,10 +90,12 @@ def prepare(extra: str) -> None:
     stamp = VENV / "foldmark-installed"
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     have = stamp.read_text().split() if stamp.is_file() else []
-    if runs(PYTHON) and have[:1] == [wanted] and extra in ("", *have[1:]):
+    there = runs(PYTHON)
+    if there and have[:1] == [wanted] and extra in ("", *have[1:]):
         return
-    print("setting up .venv (once) ...", file=sys.stderr, flush=True)
-    if not runs(PYTHON):
+    what = "adding what tests and checks need to .venv" if there and extra else "setting up .venv"
+    print(f"{what} (once) ...", file=sys.stderr, flush=True)
+    if not there:
         quiet([python, "-m", "venv", "--clear", str(VENV)], "this Python cannot make a venv: install its venv module")
     pip = [str(PYTHON), "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", "install", "--editable"]
     quiet([*pip, "." + extra], "pip could not install what is needed: see above")
@@ -129,4 +132,7 @@ def quiet(command: list[str], failure: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
