@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 STDIN = "-"
+_COMPLETED = 200
+"""Sessions that Tab knows: what else there is, one finds by a list."""
 MOST = 1_000_000_000
 """Of what is counted: more of it than there is anywhere, and a number that everything takes."""
 _LOADING_BYTES = 120_000_000
@@ -112,6 +114,27 @@ class Name(click.Choice[str]):
 
         near = get_close_matches(str(value).casefold(), self.choices)
         return f"{said} Did you mean {' or '.join(near)}?" if near else said
+
+
+class SessionName(click.ParamType[str]):
+    """What a session is named by; Tab completes the ids of the newest, and paths where none begins so."""
+
+    name = "text"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """The ids, with the titles that shells show beside them."""
+        from cli import ui
+        from core.errors import FoldmarkError
+        from core.service.sessions import list_sessions
+
+        item = click.shell_completion.CompletionItem
+        with suppress(FoldmarkError):
+            lines = list_sessions(settings().claude_dir, limit=_COMPLETED).sessions
+            if found := [item(at.id, help=ui.title(at.title)) for at in lines if at.id.startswith(incomplete)]:
+                return found
+        return [item(incomplete, type="file")]
 
 
 def json_option(function: F) -> F:
@@ -219,7 +242,7 @@ def find_all(
 def sessions_argument(function: F) -> F:
     """Add SESSIONS and `--all`: the parameters `sessions` and `all_sessions`, which `chosen` takes."""
     shown = "All sessions of all projects."
-    return click.argument("sessions", nargs=-1)(
+    return click.argument("sessions", nargs=-1, type=SessionName())(
         click.option("--all", "all_sessions", is_flag=True, help=shown)(function)
     )
 

@@ -24,7 +24,7 @@ from core.turn.fixed import git_in
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.argument("question")
 @click.option("--model", default="", metavar="ID", help="The model that answers; else that of the session.")
 @click.option("--save", is_flag=True, help="Write a new session with the question and the answer.")

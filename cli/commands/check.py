@@ -14,7 +14,7 @@ from core.transcript.projects import SessionFile
 
 
 @click.command()
-@click.argument("sessions", nargs=-1, required=True)
+@click.argument("sessions", nargs=-1, required=True, type=options.SessionName())
 @click.option("--repair", is_flag=True, help="Write a repaired copy of each damaged one, as a new session.")
 @options.out_option("Folder for the copies.")
 @options.pick_option

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @options.pick_option
 @click.option("--window", "window_tokens", type=options.TokenCount(LEAST_WINDOW_TOKENS), help="Size of the window.")
 @click.option("--stages", is_flag=True, help="Also say what each stage would free, and a compaction.")

@@ -41,7 +41,7 @@ def _extractor_options(function: F) -> F:
 
 
 @command.command("show", short_help="Print the notes, and what they do not tell of.")
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @options.pick_option
 @options.json_option
 @click.pass_context
@@ -63,7 +63,7 @@ def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> 
 
 
 @command.command("update", short_help="Bring the notes up to the end of the session.")
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @_extractor_options
 @options.pick_option
 @options.json_option

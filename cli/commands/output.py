@@ -29,7 +29,7 @@ class Lines(click.ParamType[tuple[int, int]]):
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.argument("ident", metavar="[ID]", default="")
 @click.option("--lines", type=Lines(), metavar="A:B", help="Only these lines.")
 @click.option("--grep", default="", metavar="RE", help="Only lines that match this regular expression.")

@@ -16,7 +16,7 @@ SHOWN = 40
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.option("--check", is_flag=True, help="List them and write nothing; the exit code is 1 when there are any.")
 @options.out_option("Folder for the new file.")
 @options.pick_option

@@ -21,8 +21,8 @@ SHOWN = 12
 
 
 @click.command()
-@click.argument("before")
-@click.argument("after", required=False)
+@click.argument("before", type=options.SessionName())
+@click.argument("after", required=False, type=options.SessionName())
 @click.option(
     "--html", type=click.Path(path_type=Path, dir_okay=False), help="Write a page for a browser to a new file, too."
 )

@@ -11,7 +11,7 @@ from core.service.session import opened
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.argument("text")
 @click.option("--regex", is_flag=True, help="TEXT is a regular expression.")
 @click.option("--limit", type=options.Count(1), default=100, show_default=True, help="How many lines at most.")

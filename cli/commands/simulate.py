@@ -35,7 +35,7 @@ _WORTH = 0.01
 
 
 @click.command(epilog=_EXPLAINED)
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @options.pick_option
 @click.option("--model", "model_id", default="", help="Prices and window of this model instead of the session's.")
 @click.option("--window", "window_tokens", type=options.TokenCount(LEAST_WINDOW_TOKENS), help="Size of the window.")

@@ -17,7 +17,7 @@ from core.stages.verdict import when_it_pays
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.argument("from_id", metavar="[FROM", required=False)
 @click.argument("to_id", metavar="TO]", required=False)
 @click.option("--suggest", is_flag=True, help="Say which ranges may go; write nothing.")

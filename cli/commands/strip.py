@@ -17,7 +17,7 @@ from core.stages.media import MediaSettings, Pick
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @click.option("--bad", "choice", flag_value="unreadable", help="All that are no image or document that the API takes.")
 @click.option("--old", "choice", flag_value="old", help="All but those of the last turn.")

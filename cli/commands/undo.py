@@ -9,7 +9,7 @@ from core.service.undo import undo
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @options.json_option
 @click.pass_context
 def command(ctx: click.Context, session: str, as_json: bool) -> None:

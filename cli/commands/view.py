@@ -28,7 +28,7 @@ class Version(click.ParamType[str]):
 
 
 @click.command()
-@click.argument("session")
+@click.argument("session", type=options.SessionName())
 @click.option("--client", default="", type=Version(), help="As this version of the client sends it; else the newest.")
 @options.pick_option
 @options.json_option

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 
 from cli import options
-from cli.main import run
+from cli.main import foldmark, run
 from core.errors import SessionNotFound
+from core.testing import Transcript
 
 
 class Input:
@@ -134,3 +136,27 @@ def test_money_is_written_as_people_do(text: str, dollars: float) -> None:
 def test_no_money_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is no amount above 0"):
         options.Dollars().convert(text, None, None)
+
+
+def completed(*words: str) -> list[tuple[str, str, str | None]]:
+    *args, incomplete = words
+    known = ShellComplete(foldmark, {}, "foldmark", "_FOLDMARK_COMPLETE").get_completions(args, incomplete)
+    return [(item.value, item.type, item.help) for item in known]
+
+
+@pytest.mark.parametrize("command", ["context", "compact", "report"])
+def test_tab_completes_the_ids_of_sessions_and_else_paths(command: str, scratch_home: Path) -> None:
+    folder = scratch_home / ".claude" / "projects" / "-srv-app"
+    for digit in "12":
+        session = f"{digit}1111111-1111-4111-8111-111111111111"
+        Transcript(session).prompt(f"Task\n{digit}").answer("x").write(folder / f"{session}.jsonl")
+
+    assert completed(command, "2") == [("21111111-1111-4111-8111-111111111111", "plain", "Task 2")]
+    assert len(completed(command, "")) == 2
+    assert completed(command, "./a") == [("./a", "file", None)]
+
+
+def test_tab_is_silent_where_a_setting_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDMARK_KEEP_TOKENS", "many")
+
+    assert completed("context", "1") == [("1", "file", None)]
