@@ -6,6 +6,7 @@ from pathlib import Path
 
 from core.model import block_text, call_id, mapping, mappings
 from core.transcript.entries import Entry, decode_body
+from core.transcript.ordinary import open_ordinary
 from core.transcript.scanner import first_record_line, scan
 
 TAIL_BYTES = 2 << 20
@@ -17,7 +18,7 @@ def answered_chars(transcript: Path, call: str) -> int:
 
     Raises OSError for a file that cannot be read, Damaged for one that is being rewritten.
     """
-    with transcript.open("rb") as file:
+    with open_ordinary(transcript) as file:
         size = file.seek(0, 2)
         at = max(0, size - TAIL_BYTES)
         file.seek(at)

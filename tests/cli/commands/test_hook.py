@@ -87,6 +87,24 @@ def test_no_input_stops_a_host(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("event", ["PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop"])
+@pytest.mark.parametrize("source", ["compact", "resume"])
+def test_a_pipe_in_the_place_of_a_transcript_gets_no_answer_at_once(event: str, source: str, tmp_path: Path) -> None:
+    pipes = (tmp_path / "s.jsonl", tmp_path / "s" / "subagents" / "agent-a.jsonl", tmp_path / "s" / "compaction.txt")
+    pipes[1].parent.mkdir(parents=True)
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    answered: JSON = {"stdout": "x" * 20_000}  # not too much by itself: its transcript is looked at
+    stdin = given(
+        pipes[0], source=source, agent_id="a", tool_name="Bash", tool_use_id="toolu_1", tool_response=answered
+    )
+    command = [sys.executable, str(ROOT / "foldmark.py"), "hook", event]
+
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=20, check=False)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 def test_a_fault_leaves_one_private_line_without_secrets(
     transcript: Path, monkeypatch: pytest.MonkeyPatch, scratch_home: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
