@@ -6,7 +6,7 @@ import hashlib
 import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -197,26 +197,38 @@ class Operation:
         """Yields why nothing is to be written, "" where the result is; of two that do the same, one waits and sees it.
 
         Raises Locked, WriteFailed, Changed where rows were written since the transcript was read, and what the block
-        raises: then what it stored for a new file is gone too.
+        raises: then what it stored is gone too.
         """
         if self.target.dry_run:
             yield DRY_RUN
             return
-        if self.session.claude:
-            self._must_be_all(self.session.claude.log)
-        if self.target.in_place:
-            yield ""
-            return
-        with self.store.locked():
-            if self.output.exists():
+        with self._held():
+            if self.session.claude:
+                self._must_be_all(self.session.claude.log)
+            if not self.target.in_place and self.output.exists():
                 yield WRITTEN_BEFORE
                 return
             try:
                 yield ""
             except BaseException:  # Ctrl-C too
-                if not self.output.exists():  # else another process did the same (a disk without locks), and needs it
+                if not self._may_be_there():  # else it leans on the store, whoever wrote it (a disk without locks)
                     self.store.take_back()
                 raise
+
+    def _held(self) -> AbstractContextManager[None]:
+        """Keeps others from what is written: who holds a transcript may lock its store, and never the other way round.
+
+        In place, whoever takes a block back (see `undo`) would remove what the new one is about to lean on.
+        """
+        return locked(self.output, self.target.lock_dir) if self.target.in_place else self.store.locked()
+
+    def _may_be_there(self) -> bool:
+        """Whether the result is there; in place, whether the transcript is any other than it was read."""
+        if not self.target.in_place:
+            return self.output.exists()
+        with suppress(OSError):
+            return self.output.stat().st_size != self.source.size
+        return True
 
     def _must_be_all(self, log: Log) -> None:
         """Raises Changed where rows were written since the transcript was read: the result would not hold them."""
@@ -238,11 +250,11 @@ class Operation:
     def write(self, record: Record, content: bytes) -> None:
         """Appends a record and its block to the transcript, or writes them as a new one, or as a document.
 
-        Raises Locked, WriteFailed, Changed (in place: the transcript grew); then nothing was written.
+        It is for the block of `pending`.  Raises WriteFailed, Changed (in place: the transcript grew); then nothing
+        was written.
         """
         if self.target.in_place:
-            with locked(self.output, self.target.lock_dir):
-                append(self.output, record.row(content) + content, record.source.size, self.target.clock)
+            append(self.output, record.row(content) + content, record.source.size, self.target.clock)
         elif self.session.claude:
             write_new(self.output, [record.row(content), content])
         else:

@@ -15,8 +15,7 @@ from core.errors import Changed, FoldmarkError, NothingToUndo, WriteFailed
 from core.transcript.locks import locked
 from core.transcript.projects import SUFFIX
 from core.transcript.records import VERSION, Record
-from core.transcript.store import Store
-from core.transcript.undo import Undone, refuse_only_copy
+from core.transcript.undo import Undone, refuse_only_copy, remove_store
 from core.transcript.writer import make_private, remove, write_new
 
 _NAME = "foldmark.json"
@@ -70,9 +69,7 @@ def undo(path: Path, lock_dir: Path) -> Undone:
     with locked(path, lock_dir):
         record = undoable(path)
         remove(path)
-        _forget(path)
-        with suppress(FoldmarkError):  # what stays is in nobody's way
-            Store.beside(path).remove()
+        remove_store(path, record_path(path))
     return Undone(record, removed=True)
 
 

@@ -135,8 +135,17 @@ def _remove(log: Log, state: FileState) -> None:
     if FileState.of(path) != _read_state(log, state):
         raise Changed(f"{path.name} was written by another program meanwhile", "run the command again")
     remove(path)
-    with suppress(FoldmarkError):  # as of a block: what stays is in nobody's way
-        Store.beside(path).remove()
+    remove_store(path)
+
+
+def remove_store(path: Path, *others: Path) -> None:
+    """Removes the store of a file that is gone, and other files beside it, unless that was written anew meanwhile."""
+    store = Store.beside(path)
+    with suppress(FoldmarkError), store.locked():  # as of a block: what stays is in nobody's way
+        if not path.exists():
+            for other in others:
+                remove(other, missing_ok=True)
+            store.remove()
 
 
 def refuse_only_copy(path: Path, record: Record) -> None:

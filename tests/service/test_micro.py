@@ -4,32 +4,42 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Collection
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from core.compaction.full import Options
 from core.context.view import api_messages
+from core.errors import WriteFailed
 from core.model import Block, block_text, tool_results
+from core.service.check import check
 from core.service.compact import CompactResult, compact
 from core.service.history import output
 from core.service.job import Choices
 from core.service.operation import Target
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
+from core.service.undo import undo
 from core.stages.microcompact import TOOLS, Microcompact, MicrocompactSettings
 from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.extractive import Extractive
 from core.testing import Transcript
 from core.transcript.projects import session_file
-from tests.disk import messages
+from core.transcript.store import Store
+from core.transcript.writer import append
+from tests.disk import messages, tree
 
 DATA = Path(__file__).parents[1] / "data"
 UNSIGNED: Block = {"type": "thinking", "thinking": "Hm.", "signature": ""}
 DEFAULT = StageSettings()
+FORCED = StageSettings(forced=True)
 SMALL = ToolBudgetSettings(result_chars=5_000)
 
 
@@ -182,3 +192,70 @@ def test_the_report_says_how_many_cached_tokens_an_edit_throws_away(tmp_path: Pa
 
     (verdict,) = result.verdicts
     assert re.match(r"microcompact: [\d.]+k tokens less, [\d.]+k to cache anew: pays after \d+ requests?$", verdict)
+
+
+def large_results(folder: Path) -> Path:
+    made = Transcript()
+    for number in range(8):
+        made.prompt(f"Look at {number}").use("Read", f"line {number}\n" * 900, file_path=f"{number}.py").answer("Done")
+    return made.write(folder / "projects" / "p" / f"{made.session_id}.jsonl")
+
+
+def all_gone(path: Path) -> list[str]:
+    with opened(session_file(path), whole=True) as session:
+        return [f.message for f in check(session).findings if f.kind == "gone-output"]
+
+
+def test_an_undo_leaves_alone_what_another_operation_is_about_to_lean_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, forget = large_results(tmp_path), Store.forget
+    assert shortened(path, FORCED, in_place=True).changed
+
+    def slow(store: Store, files: Collection[str]) -> None:
+        monkeypatch.undo()
+        second.append(pool.submit(shortened, path, FORCED, in_place=True))
+        with suppress(TimeoutError):
+            second[0].result(0.5)  # it waits for the transcript
+        forget(store, files)
+
+    monkeypatch.setattr(Store, "forget", slow)
+    second: list[Future[CompactResult]] = []
+    with ThreadPoolExecutor(1) as pool:
+        undo(session_file(path), tmp_path / "claude", path.parent.parent / "locks")
+    assert second[0].result().changed
+    assert all_gone(path) == []
+    assert Store.beside(path).files()
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, WriteFailed])
+def test_in_place_what_is_broken_off_leaves_nothing_in_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: type[BaseException]
+) -> None:
+    path = large_results(tmp_path)
+    before = tree(path.parent)
+
+    def broken_off(*_: object) -> None:
+        assert Store.beside(path).files()
+        raise fault("stop")
+
+    monkeypatch.setattr("core.service.operation.append", broken_off)
+    with pytest.raises(fault):
+        shortened(path, FORCED, in_place=True)
+    assert tree(path.parent) == before
+
+
+def test_in_place_what_was_broken_off_when_it_was_written_keeps_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = large_results(tmp_path)
+
+    def late(*args: Any) -> None:
+        append(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("core.service.operation.append", late)
+    with pytest.raises(KeyboardInterrupt):
+        shortened(path, FORCED, in_place=True)
+    assert all_gone(path) == []
+    assert Store.beside(path).files()

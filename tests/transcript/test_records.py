@@ -408,6 +408,21 @@ def test_rows_that_come_at_the_last_moment_stop_a_removal(session: Path, monkeyp
     assert path.exists()
 
 
+def test_a_file_that_is_written_anew_while_it_is_removed_keeps_its_store(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, remove = compact(session), undo_module.remove
+
+    def and_again(file: Path) -> None:
+        remove(file)
+        compact(session)
+
+    monkeypatch.setattr(undo_module, "remove", and_again)
+    assert undone(path)
+    assert path.exists()
+    assert stored(Store.beside(path), "u1")
+
+
 def test_a_file_that_cannot_be_removed_keeps_its_store(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = compact(session)
     real = os.unlink
