@@ -6,9 +6,13 @@ else can be found under those names: a `core/` or `cli/` of the user on PYTHONPA
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps: that takes 4 ms to load
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # nothing is begun: end without a traceback
+
 import gc
 import os
-import signal
 import sys
 from os.path import abspath, dirname
 from typing import NoReturn
@@ -25,8 +29,6 @@ finally:
 
 def main() -> None:
     """Run the command line and leave with its exit code: 0 done, 1 something failed, 2 wrong usage."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is begun yet: end without a traceback
     # A command is short: with its default threshold the collector walks all rows of a large file again and again.
     gc.set_threshold(100_000, 50, 50)
     if _is_hook(sys.argv[1:]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -267,6 +268,24 @@ def test_packages_of_the_same_names_elsewhere_are_not_run(tmp_path: Path) -> Non
         run = [sys.executable, *command, "--version"]
         result = subprocess.run(run, capture_output=True, check=False, env=env, cwd=tmp_path, text=True)
         assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_an_interrupt_while_the_program_loads_ends_it_without_a_traceback() -> None:
+    program = """
+import os, signal, sys
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name not in ("foldmark", "__future__"):
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupts())
+import foldmark
+"""
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False)
+
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, b"")
 
 
 def test_colours_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
