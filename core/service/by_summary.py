@@ -161,7 +161,6 @@ class Task:
     def _record(self, final: FinalPlan) -> Record:
         operation, planned = self.operation, final.plan
         decisions = tuple(msgspec.Raw(msgspec.json.encode(d)) for d in final.decisions)
-        stored = tuple(sorted(operation.store.written)) if self.job.target.in_place else ()
         return Record(
             op="compact",
             id=derived_id("record", operation.new_id, str(planned.tokens_before), str(operation.source.size)),
@@ -171,7 +170,6 @@ class Task:
             tokens_before=planned.tokens_before,
             tokens_after=planned.tokens_after,
             decisions=decisions or msgspec.UNSET,
-            stored=stored or msgspec.UNSET,
         )
 
     def _content(self, planned: CompactionPlan) -> bytes:

@@ -6,19 +6,21 @@ transcript that the session was made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from core.context.decisions import Replaced
 from core.context.sizes import kind_of
 from core.context.view import messages_of
 from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, mapping, mappings, text_block
+from core.service.past_decisions import decided_in
 from core.service.session import Session, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
@@ -145,16 +147,35 @@ def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator
     """One item a tool result, and one a row for all else; of rows that stand twice, the last."""
     names = {o.tool_id: o.tool_name for e in log.entries for o in e.outlines if o.tool_name}
     last = {e.uuid: e for e in log.entries if e.on_chain and (e.type != "system" or e.subtype == "local_command")}
-    stored = cache(lambda: _by_name(store.bodies()))
+    stored = _by_name(store)
+    lost = {call: texts for call, texts in _stand_ins(log).items() if ("output", call) not in stored}
+    versions: defaultdict[str, list[Entry]] = defaultdict(list)
+    for entry in log.entries:
+        versions[entry.uuid].append(entry)
     for entry in last.values():
-        raw = _raw_reader(log, entry)
         if entry.type == "user":
             for call in entry.tools:
-                read = _result_reader(log, store, stored, entry, call)
-                yield Item(call, "result", names.get(call, ""), where(entry), read, raw, entry.uuid)
+                held = _holding(log, versions[entry.uuid], call, lost.get(call, ()))
+                read = _result_reader(log, store, stored, held or entry, call, held is None)
+                raw, name, is_there = _raw_reader(log, held or entry), names.get(call, ""), held is not None
+                yield Item(call, "result", name, where(entry), read, raw, entry.uuid, is_there)
             if entry.tools:
                 continue
-        yield Item(entry.uuid, kind_of(entry), "", where(entry), _row_reader(log, entry), raw)
+        yield Item(entry.uuid, kind_of(entry), "", where(entry), _row_reader(log, entry), _raw_reader(log, entry))
+
+
+def _stand_ins(log: Log) -> dict[str, set[str]]:
+    """The texts that stand for results since an operation, by call."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for decision in decided_in(log):
+        if isinstance(decision, Replaced):
+            found[decision.id].add(decision.text)
+    return found
+
+
+def _holding(log: Log, rows: Sequence[Entry], call: str, stand_ins: Collection[str]) -> Entry | None:
+    """The last of the rows that stand for one, where none of these texts stands for the result of the call."""
+    return next((e for e in reversed(rows) if not stand_ins or _result_text(log.row(e), call) not in stand_ins), None)
 
 
 def _raw_reader(log: Log, entry: Entry) -> Callable[[], bytes]:
@@ -167,10 +188,11 @@ def _row_reader(log: Log, entry: Entry) -> Callable[[], str]:
     return lambda: "\n".join(_shown(b) for m in messages_of(log, Chain((entry,))) for b in m.content)
 
 
-def _by_name(bodies: Sequence[Body]) -> dict[tuple[str, str], Body]:
-    """Stored outputs by their ids, and the first body of each file by the file."""
+def _by_name(store: Store) -> dict[tuple[str, str], Body]:
+    """Stored outputs by their ids, and the first body of each file by the file, as far as the files are there."""
     named: dict[tuple[str, str], Body] = {}
-    for body in bodies:
+    there = store.files()
+    for body in (body for body in store.bodies() if body.file in there):
         named.setdefault(("file", body.file), body)
         if body.kind == "output":
             named[("output", body.id)] = body
@@ -178,24 +200,28 @@ def _by_name(bodies: Sequence[Body]) -> dict[tuple[str, str], Body]:
 
 
 def _result_reader(
-    log: Log, store: Store, stored: Callable[[], dict[tuple[str, str], Body]], entry: Entry, call: str
+    log: Log, store: Store, stored: Mapping[tuple[str, str], Body], entry: Entry, call: str, is_lost: bool
 ) -> Callable[[], str]:
     """The whole output, where it was stored, by the client or by a stage; else what the row holds."""
 
     def read() -> str:
         row = log.row(entry)
-        text = "\n".join(block_text(b) for b in _content(row) if b.get("tool_use_id") == call)
+        text = _result_text(row, call)
         file = file_name(persisted_path(row))
-        body = stored().get(("file", file)) or stored().get(("output", call))
+        body = stored.get(("file", file)) or stored.get(("output", call))
         if body is None:
-            gone = f"\n[{call}: the stored output {file} is gone; this is what is left of it]"
-            return f"{text}{gone if file else ''}"
+            gone = f"\n[{call}: the stored output {file or 'of it'} is gone; this is what is left]"
+            return f"{text}{gone if file or is_lost else ''}"
         try:
             return store.read(body).decode("utf-8", "replace")
         except FoldmarkError as error:
             return f"{text}\n[{error}]"
 
     return read
+
+
+def _result_text(row: dict[str, JSON], call: str) -> str:
+    return "\n".join(block_text(b) for b in _content(row) if b.get("tool_use_id") == call)
 
 
 def _content(row: dict[str, JSON]) -> list[Block]:

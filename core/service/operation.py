@@ -250,9 +250,10 @@ class Operation:
     def write(self, record: Record, content: bytes) -> None:
         """Appends a record and its block to the transcript, or writes them as a new one, or as a document.
 
-        It is for the block of `pending`.  Raises WriteFailed, Changed (in place: the transcript grew); then nothing
-        was written.
+        It is for the block of `pending`; the record names what was stored there.  Raises WriteFailed, Changed (in
+        place: the transcript grew); then nothing was written.
         """
+        record = msgspec.structs.replace(record, stored=self._stored)
         if self.target.in_place:
             append(self.output, record.row(content) + content, record.source.size, self.target.clock)
         elif self.session.claude:
@@ -267,8 +268,14 @@ class Operation:
         """
         size, sha256 = digest
         ident = derived_id("record", self.new_id)
-        record = Record(op=op, id=ident, session_id=self.new_id, size=size, sha256=sha256, source=source)
+        record = Record(
+            op=op, id=ident, session_id=self.new_id, size=size, sha256=sha256, source=source, stored=self._stored
+        )
         write_new(self.output, chain([msgspec.json.encode(record) + b"\n"], rows))
+
+    @property
+    def _stored(self) -> tuple[str, ...] | msgspec.UnsetType:
+        return tuple(sorted(self.store.written)) or msgspec.UNSET
 
     def titled(self, prefix: str) -> str:
         """The title of the result, which tells it from its source; a second prefix of the same is not added."""

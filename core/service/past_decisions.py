@@ -14,14 +14,19 @@ from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, tool_results
 from core.service.session import Session
 from core.stages.edits import leans_on
+from core.transcript.reader import Log
 from core.transcript.records import decisions_of
 from core.transcript.store import Store
 
 
 def decided(session: Session) -> tuple[Decision, ...]:
     """All decisions about the history, oldest first; what a newer version of Foldmark decided is passed over."""
-    decoded = map(_decoded, decisions_of(session.claude.log) if session.claude else ())
-    return tuple(d for d in decoded if d)
+    return decided_in(session.claude.log) if session.claude else ()
+
+
+def decided_in(log: Log) -> tuple[Decision, ...]:
+    """The same of one transcript."""
+    return tuple(d for d in map(_decoded, decisions_of(log)) if d)
 
 
 def _decoded(raw: msgspec.Raw) -> Decision | None:

@@ -250,8 +250,7 @@ class _Written:
 
     def _record(self) -> Record:
         run, result, operation = self.run, self.result(), self.run.operation
-        in_place = run.target.in_place
-        kept = self.decisions if in_place else (*run.decisions, *self.decisions)
+        kept = self.decisions if run.target.in_place else (*run.decisions, *self.decisions)
         return Record(
             op=run.op,
             id=derived_id("record", operation.new_id, run.op, *run.asked, str(operation.source.size)),
@@ -260,7 +259,6 @@ class _Written:
             tokens_before=result.tokens_before,
             tokens_after=result.tokens_after,
             decisions=tuple(msgspec.Raw(msgspec.json.encode(d)) for d in kept),
-            stored=tuple(sorted(operation.store.written)) if in_place else msgspec.UNSET,
         )
 
     def _content(self) -> bytes:

@@ -137,7 +137,7 @@ def _of_outputs(log: Log, store: Store) -> Iterator[Finding]:
     """What was stored beside the transcript, by the client or by Foldmark, and is gone while the transcript is kept."""
     try:
         gone = gone_outputs(persisted_outputs(log, log.entries), store)
-        lost = {body.file for body in store.bodies()} - store.files().keys()
+        lost = ({body.file for body in store.bodies()} | _named_by_records(log)) - store.files().keys()
     except FoldmarkError:  # no store that could be looked into
         return
     for entry in log.entries:
@@ -148,6 +148,14 @@ def _of_outputs(log: Log, store: Store) -> Iterator[Finding]:
     newest = max((placed.offset for placed in find_records(log)), default=0)
     for file in sorted(lost):
         yield Finding("gone-output", newest, f"{file}: what was taken out and stored there is gone")
+
+
+def _named_by_records(log: Log) -> set[str]:
+    """The files of the store that the records name; those that a repaired copy repeats are of its source's store."""
+    records = find_records(log)
+    made = records[0].record if records and records[0].offset == 0 else None
+    own = (p.record for p in records if p.record and (made is None or p.record.session_id == made.session_id))
+    return {file for record in own for file in record.stored or ()}
 
 
 def _of_row(log: Log, entry: Entry) -> Iterator[Finding]:

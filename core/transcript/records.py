@@ -62,7 +62,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     """What stages decided; a new file's has what was decided about its source too.  Kept as JSON: a record that
     holds a decision of a newer version can still be undone."""
     stored: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
-    """In place: the files of the store that what was written leans on, but for those of the client."""
+    """The files of the store that what was written leans on, but for those of the client."""
 
     def row(self, block: bytes) -> bytes:
         """The row, with its line end, that is written in front of `block`."""

@@ -21,9 +21,9 @@ from core.errors import WriteFailed
 from core.model import Block, block_text, tool_results
 from core.service.check import check
 from core.service.compact import CompactResult, compact
-from core.service.history import output
+from core.service.history import output, readable_ids
 from core.service.job import Choices
-from core.service.operation import Target
+from core.service.operation import Operation, Target
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
 from core.service.undo import undo
@@ -32,7 +32,8 @@ from core.stages.tool_budget import ToolBudgetSettings
 from core.summarizers.extractive import Extractive
 from core.testing import Transcript
 from core.transcript.projects import session_file
-from core.transcript.store import Store
+from core.transcript.records import Record
+from core.transcript.store import INDEX, Store
 from core.transcript.writer import append
 from tests.disk import messages, tree
 
@@ -259,3 +260,57 @@ def test_in_place_what_was_broken_off_when_it_was_written_keeps_its_store(
         shortened(path, FORCED, in_place=True)
     assert all_gone(path) == []
     assert Store.beside(path).files()
+
+
+def test_where_the_whole_store_is_gone_it_is_said_and_the_old_rows_are_read(tmp_path: Path) -> None:
+    path = large_results(tmp_path)
+    result = shortened(path, FORCED, in_place=True)
+    files = {*Store.beside(path).files()} - {INDEX}
+    shutil.rmtree(path.with_suffix(""))
+
+    assert result.changed
+    assert {message.split(":")[0] for message in all_gone(path)} == files
+    with opened(session_file(path), whole=True) as session:
+        texts = {Path(file).stem: output(session, Path(file).stem).text for file in files}
+    assert all(text.startswith("line ") for text in texts.values())
+
+
+@pytest.mark.parametrize("with_source", [True, False])
+def test_of_a_new_session_whose_store_is_gone_the_source_is_read(tmp_path: Path, with_source: bool) -> None:
+    source = large_results(tmp_path)
+    path = Path(shortened(source, FORCED).output)
+    ident = next(Path(file).stem for file in Store.beside(path).files() if file != INDEX)
+    shutil.rmtree(path.with_suffix(""))
+    if not with_source:
+        source.unlink()
+
+    assert any(message.startswith(f"{ident}.txt: ") for message in all_gone(path))
+    with opened(session_file(path), whole=True) as session:
+        text = output(session, ident).text
+        assert (ident in readable_ids(session)) is with_source
+    assert text.startswith("line ") if with_source else text.endswith("is gone; this is what is left]")
+
+
+def test_a_repaired_copy_is_not_asked_for_the_store_of_its_source(tmp_path: Path) -> None:
+    path = large_results(tmp_path)
+    shortened(path, FORCED, in_place=True)
+    with path.open("ab") as file:
+        file.write(b"{torn\n")
+    with opened(session_file(path), whole=True) as session:
+        copy = check(session, tmp_path / "projects" / "p").output
+    assert copy
+    assert all_gone(Path(copy)) == []
+
+
+def test_a_block_that_is_taken_back_leaves_what_the_session_was_made_with(tmp_path: Path) -> None:
+    path = Path(shortened(large_results(tmp_path), FORCED).output)
+    made = tree(path.parent)
+    store = Store.beside(path)
+    body = next(body for body in store.bodies() if body.kind == "output")
+    with opened(session_file(path), whole=True) as session:
+        operation = Operation(session, Target(tmp_path / "locks", in_place=True), session.file.id)
+        with operation.pending():
+            operation.store.put(body.id, store.read(body).decode(), body.name)
+            operation.write(Record(op="x", id="x", session_id=path.stem, source=operation.source), b"")
+    undo(session_file(path), tmp_path / "claude", tmp_path / "locks")
+    assert tree(path.parent) == made
