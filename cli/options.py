@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from core.defaults import MOST
+
 if TYPE_CHECKING:
     from core.errors import SettingsError
     from core.hosts.base import Launch, Machine
@@ -28,8 +30,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 STDIN = "-"
 _COMPLETED = 200
 """Sessions that Tab knows: what else there is, one finds by a list."""
-MOST = 1_000_000_000
-"""Of what is counted: more of it than there is anywhere, and a number that everything takes."""
 _LOADING_BYTES = 120_000_000
 """As much of a transcript is read while the program loads settings, results and all else, some 0.2 s (measured)."""
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
@@ -52,9 +52,7 @@ class TokenCount(click.ParamType[int]):
         if found is None:
             self.fail(f"{value!r} is no number of tokens: write 20000, 20k or 1.5M", param, ctx)
         count = round(float(found[1]) * _UNITS[found[2].lower()])
-        if count < self.least:
-            self.fail(f"{value} is less than {self.least:,}", param, ctx)
-        return count
+        return _within(self, count, self.least, MOST, param, ctx)
 
 
 class Count(click.ParamType[int]):
@@ -70,11 +68,21 @@ class Count(click.ParamType[int]):
         text = str(value).strip()
         if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
             self.fail(f"{value!r} is no whole number", param, ctx)
-        count = int(text)
-        if not self.least <= count <= self.most:
-            bound = f"less than {self.least:,}" if count < self.least else f"more than {self.most:,}"
-            self.fail(f"{count:,} is {bound}", param, ctx)
-        return count
+        return _within(self, int(text), self.least, self.most, param, ctx)
+
+
+def _within(
+    kind: click.ParamType[int],
+    count: int,
+    least: int,
+    most: int,
+    param: click.Parameter | None,
+    ctx: click.Context | None,
+) -> int:
+    if not least <= count <= most:
+        bound = f"less than {least:,}" if count < least else f"more than {most:,}"
+        kind.fail(f"{count:,} is {bound}", param, ctx)
+    return count
 
 
 class Dollars(click.ParamType[float]):

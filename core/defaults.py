@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+MOST = 1_000_000_000
+"""Of what is counted: more of it than there is anywhere, and a number that everything takes."""
+
 LEAST_WINDOW_TOKENS = 40_000
 """Of a window that is named: the answer (20,000) and the headroom (13,000) come off, which leaves nothing to work with
 below it."""

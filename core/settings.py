@@ -12,15 +12,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
 
 from core import defaults
 from core.errors import SettingsError
 from core.layers import COMMANDS, DEFAULT, Value, layers, strongest
 from core.model import JSON
 
-Tokens = Annotated[int, Field(ge=0)]
-Chars = Annotated[int, Field(ge=1)]
+_SHOWN_CHARS = 80
+"""Of a value that cannot be, in what is said about it."""
+
+
+def _number(value: JSON) -> JSON:
+    """The number that a variable's text says; in a file it is one."""
+    return int(value) if isinstance(value, str) else value
+
+
+Count = Annotated[int, BeforeValidator(_number), Field(strict=True, ge=0, le=defaults.MOST)]
+Positive = Annotated[Count, Field(ge=1)]
 
 
 class Settings(BaseModel):
@@ -38,41 +47,41 @@ class Settings(BaseModel):
     """A model table that is laid in front of the bundled one."""
     allowed_roots: tuple[Path, ...] = ()
     """Folders outside `claude_dir` from which a program, as opposed to a person, may open transcripts."""
-    window_tokens: int | None = Field(default=None, ge=defaults.LEAST_WINDOW_TOKENS)
+    window_tokens: Count | None = Field(default=None, ge=defaults.LEAST_WINDOW_TOKENS)
     """The context window, in place of the model's own."""
-    keep_tokens: Tokens = defaults.KEEP_TOKENS
+    keep_tokens: Count = defaults.KEEP_TOKENS
     """What a compaction keeps word for word at the end."""
-    summary_tokens: int = Field(default=defaults.SUMMARY_TOKENS, ge=3_000, le=12_000)
+    summary_tokens: Count = Field(default=defaults.SUMMARY_TOKENS, ge=3_000, le=12_000)
     """Size of an offline summary: below 3,000 the requests no longer fit, above 12,000 nothing was gained."""
-    restore_files: int = Field(default=defaults.RESTORE_FILES, ge=0)
+    restore_files: Count = defaults.RESTORE_FILES
     """How many of the last read files come back after a compaction."""
-    restore_file_tokens: Tokens = defaults.RESTORE_FILE_TOKENS
-    restore_total_tokens: Tokens = defaults.RESTORE_TOTAL_TOKENS
-    result_chars: Chars = defaults.RESULT_CHARS
+    restore_file_tokens: Count = defaults.RESTORE_FILE_TOKENS
+    restore_total_tokens: Count = defaults.RESTORE_TOTAL_TOKENS
+    result_chars: Positive = defaults.RESULT_CHARS
     """The largest tool result that stays in the context."""
-    results_chars: Chars = defaults.RESULTS_CHARS
+    results_chars: Positive = defaults.RESULTS_CHARS
     """The most that all tool results of one message may take together."""
-    preview_bytes: int = Field(default=defaults.PREVIEW_BYTES, ge=0)
+    preview_bytes: Count = defaults.PREVIEW_BYTES
     """What stays visible of a tool result that was stored."""
     summarizer: Literal["auto", "extractive", "anthropic", "claude", "api"] = "extractive"
     """Who writes summaries: nothing leaves the machine unless that was asked for."""
     summary_model: str = ""
     """The id of the model that writes them; the cheapest one where there is none."""
-    api_deadline_s: int = Field(default=600, ge=1)
+    api_deadline_s: Positive = 600
     """What one call of a model may take, all tries and waits together: what the vendor's own client gives it."""
     claude_program: str = "claude"
     """The name or the path of the program that is asked by the summariser `claude`."""
-    memory_tokens: int = Field(default=defaults.MEMORY_TOKENS, ge=1_600)
+    memory_tokens: Count = Field(default=defaults.MEMORY_TOKENS, ge=1_600)
     """The most that the notes of a session take in a context, where 4 % of its window are no less."""
-    memory_first_tokens: Tokens = defaults.MEMORY_FIRST_TOKENS
+    memory_first_tokens: Count = defaults.MEMORY_FIRST_TOKENS
     """Of messages, before a session gets notes at all."""
-    memory_update_tokens: Tokens = defaults.MEMORY_UPDATE_TOKENS
+    memory_update_tokens: Count = defaults.MEMORY_UPDATE_TOKENS
     """Of new messages, at which a model brings notes up to date; at half of it where the work pauses."""
-    memory_update_responses: int = Field(default=defaults.MEMORY_UPDATE_RESPONSES, ge=1)
+    memory_update_responses: Positive = defaults.MEMORY_UPDATE_RESPONSES
     """The same in responses."""
-    memory_keep_tokens: Tokens = defaults.MEMORY_KEEP_TOKENS
+    memory_keep_tokens: Count = defaults.MEMORY_KEEP_TOKENS
     """What a compaction from the notes keeps word for word at least, and five messages with text."""
-    memory_keep_most_tokens: Tokens = defaults.MEMORY_KEEP_MOST_TOKENS
+    memory_keep_most_tokens: Count = defaults.MEMORY_KEEP_MOST_TOKENS
     """The most that it keeps: what is newer than the notes must fit."""
     pre_compact: tuple[str, ...] = ()
     """Shell commands that may add to the instructions of a compaction, or forbid it."""
@@ -141,8 +150,16 @@ def _explained(key: str, given: Value) -> SettingsError:
     if key not in Settings.model_fields:
         near = get_close_matches(key, Settings.model_fields, n=1)
         hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(Settings.model_fields)}"
-        return SettingsError(f"{given.origin}: there is no setting {key!r}", hint)
-    return SettingsError(f"{given.origin}: {key} cannot be {given.value!r}", f"allowed: {_allowed(key)}")
+        return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", hint)
+    return SettingsError(f"{given.origin}: {key} cannot be {_shown(given.value)}", f"allowed: {_allowed(key)}")
+
+
+def _shown(value: JSON) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # a number of more digits than Python writes
+        return "that"
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
 
 
 def _allowed(key: str) -> str:
@@ -157,6 +174,6 @@ def _allowed(key: str) -> str:
         return "a path"
     if field.annotation is str:
         return "a text"
-    bounds = {type(rule).__name__: rule for rule in field.metadata}
-    lowest, highest = getattr(bounds.get("Ge"), "ge", 0), getattr(bounds.get("Le"), "le", None)
-    return f"a whole number from {lowest:,} " + (f"to {highest:,}" if highest else "up")
+    lowest = max(getattr(rule, "ge", 0) for rule in field.metadata)
+    highest = min(getattr(rule, "le", defaults.MOST) for rule in field.metadata)
+    return f"a whole number from {lowest:,} to {highest:,}"

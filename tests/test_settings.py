@@ -149,10 +149,13 @@ def test_a_project_cannot_open_folders_send_them_away_or_run_programs(folders: F
 @pytest.mark.parametrize(
     ("line", "allowed"),
     [
-        ("keep_tokens = 'many'", "a whole number from 0 up"),
+        ("keep_tokens = 'many'", "a whole number from 0 to 1,000,000,000"),
         ("summary_tokens = 20000", "a whole number from 3,000 to 12,000"),
-        ("window_tokens = 8000", "a whole number from 40,000 up"),
+        ("window_tokens = 8000", "a whole number from 40,000 to 1,000,000,000"),
         ("summary_model = 3", "a text"),
+        ("keep_tokens = true", "a whole number from 0 to 1,000,000,000"),
+        ("summary_tokens = 4000.0", "a whole number from 3,000 to 12,000"),
+        ("result_chars = 0", "a whole number from 1 to 1,000,000,000"),
     ],
 )
 def test_a_bad_value_names_file_key_and_what_is_allowed(folders: Folders, line: str, allowed: str) -> None:
@@ -182,6 +185,35 @@ def test_a_bad_value_of_the_user_is_refused_too(folders: Folders, line: str, all
         folders.load()
 
     assert caught.value.hint == f"allowed: {allowed}"
+
+
+@pytest.mark.parametrize("digits", [300, 4_000, 10_000])
+@pytest.mark.parametrize("key", ["keep_tokens", "window_tokens", "summary_tokens", "summary_model", "result_chars.a"])
+def test_a_number_that_nothing_can_be_is_a_bad_value_in_few_words(folders: Folders, digits: int, key: str) -> None:
+    file = folders.project / "foldmark.toml"
+    file.write_text(f"{key} = 0x{digits * 'f'}", encoding="utf-8")
+
+    with pytest.raises(SettingsError) as caught:
+        folders.load()
+
+    said = str(caught.value)
+    assert said.startswith(f"{file}: {key.partition('.')[0]} cannot be ")
+    assert len(said) < len(str(file)) + 120
+
+
+def test_a_variable_of_thousands_of_digits_is_a_bad_value(folders: Folders) -> None:
+    with pytest.raises(SettingsError, match="FOLDMARK_KEEP_TOKENS: keep_tokens cannot be '999"):
+        folders.load({"FOLDMARK_KEEP_TOKENS": "9" * 5_000})
+
+
+def test_no_count_is_without_bounds() -> None:
+    numbers = {key: value for key, value in Settings(claude_dir=Path("/")) if isinstance(value, int)}
+
+    assert len(numbers) >= 15
+    for key in (*numbers, "window_tokens"):
+        for value in (-1, 10**9 + 1):
+            with pytest.raises(ValidationError):
+                Settings.model_validate({"claude_dir": "/", key: value})
 
 
 def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> None:

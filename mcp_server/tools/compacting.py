@@ -13,6 +13,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, CreateMessageResult, SamplingMessage, TextContent
 from pydantic import Field
 
+from core.defaults import MOST
 from mcp_server.answers import data_answer, text_answer, told
 from mcp_server.config import Ctx, config_of
 from mcp_server.consent import Consent, ask_in_place, require
@@ -45,7 +46,7 @@ _Who = Annotated[
     ),
 ]
 _Instructions = Annotated[str, Field(max_length=10_000, description="what the summary should pay attention to")]
-_Keep = Annotated[int | None, Field(ge=0, description="kept word for word at the end")]
+_Keep = Annotated[int | None, Field(ge=0, le=MOST, description="kept word for word at the end")]
 _UpTo = Annotated[str, Field(max_length=200, description="partial: summarise what is before this message")]
 _FromId = Annotated[str, Field(max_length=200, description="partial: summarise from this message on")]
 _Results = Annotated[

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from core.defaults import LEAST_WINDOW_TOKENS
+from core.defaults import LEAST_WINDOW_TOKENS, MOST
 from core.service.context import ContextReport, context_report
 from core.service.history import SearchResult, output, search
 from core.service.pages import OutputPage, page_of
@@ -41,7 +41,9 @@ _RESULT_META = {"anthropic/maxResultSizeChars": MOST_PAGE_CHARS + 1_000}
 async def context_status(
     ctx: Ctx,
     session: SessionName = "current",
-    window_tokens: Annotated[int | None, Field(description="else the model's own", ge=LEAST_WINDOW_TOKENS)] = None,
+    window_tokens: Annotated[
+        int | None, Field(description="else the model's own", ge=LEAST_WINDOW_TOKENS, le=MOST)
+    ] = None,
 ) -> Annotated[CallToolResult, ContextReport]:
     """What fills a session's context window: tokens by kind and tool, the largest parts with their ids, thresholds."""
     file, measuring = await session_file_of(session, ctx), config_of(ctx).measuring

@@ -69,7 +69,7 @@ def test_numbers_of_tokens_are_written_as_people_do(text: str, count: int) -> No
     assert options.TokenCount().convert(text, None, None) == count
 
 
-@pytest.mark.parametrize("text", ["", "-1", "k", "20kk", "many", "39k"])
+@pytest.mark.parametrize("text", ["", "-1", "k", "20kk", "many", "39k", "1001M", "999999999999M"])
 def test_what_is_no_number_of_tokens_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter):
         options.TokenCount(40_000).convert(text, None, None)

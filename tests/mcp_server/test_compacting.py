@@ -39,6 +39,14 @@ def result_of(answer: CallToolResult) -> dict[str, Any]:
     return answer.structured_content
 
 
+async def test_to_keep_more_than_there_is_anywhere_is_refused(desk: Desk) -> None:
+    async with desk.client() as client:
+        result = await client.call_tool("compact_session", {**ASK, "keep_tokens": 10**300})
+
+    assert result.is_error
+    assert "keep_tokens: Input should be less than or equal to 1000000000" in text_of(result)
+
+
 async def test_the_calling_model_is_asked_for_a_summary_and_then_gives_it(desk: Desk, mode: str) -> None:
     before = state_of(desk.config.settings.claude_dir)
     async with desk.client(mode) as client:

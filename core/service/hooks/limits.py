@@ -30,7 +30,7 @@ class Limits(NamedTuple):
 
 
 def hook_limits(env: Mapping[str, str], home: Path, project_dir: Path, user_dir: Path) -> Limits:
-    """The limits as they are set; one that is no number counts as not set.
+    """The limits as they are set; one that cannot be counts as not set.
 
     Raises SettingsError for a file that cannot be read.
     """
@@ -40,6 +40,7 @@ def hook_limits(env: Mapping[str, str], home: Path, project_dir: Path, user_dir:
 
 def _number(value: Value | None, default: int) -> int:
     try:
-        return max(0, int(str(value.value))) if value else default
+        number = int(str(value.value)) if value else default
     except ValueError:
         return default
+    return number if 0 <= number <= defaults.MOST else default

@@ -215,4 +215,5 @@ def test_limits_come_from_the_layers_and_nonsense_counts_as_not_set(tmp_path: Pa
 
     assert limits() == Limits(70_000)
     assert limits(FOLDMARK_RESULT_CHARS="9000", FOLDMARK_PREVIEW_BYTES="0") == Limits(9_000, preview_bytes=0)
-    assert limits(FOLDMARK_RESULTS_CHARS="many", FOLDMARK_PREVIEW_BYTES="-5") == Limits(70_000, preview_bytes=0)
+    assert limits(FOLDMARK_RESULTS_CHARS="many", FOLDMARK_PREVIEW_BYTES="-5") == Limits(70_000)
+    assert limits(FOLDMARK_RESULT_CHARS="9" * 300, FOLDMARK_PREVIEW_BYTES="9" * 5_000) == Limits()
