@@ -13,8 +13,9 @@ import msgspec
 
 from core.errors import Changed, FoldmarkError, NothingToUndo, WriteFailed
 from core.transcript.locks import locked
+from core.transcript.ordinary import open_ordinary
 from core.transcript.projects import SUFFIX
-from core.transcript.records import VERSION, Record
+from core.transcript.records import MOST_BYTES, VERSION, Record
 from core.transcript.undo import Undone, refuse_only_copy, remove_store
 from core.transcript.writer import make_private, remove, write_new
 
@@ -31,8 +32,9 @@ def record_of(document: Path) -> Record | None:
     if document.suffix == SUFFIX:  # transcripts have their records in them
         return None
     try:
-        record = msgspec.json.decode(record_path(document).read_bytes(), type=Record)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        with open_ordinary(record_path(document), follow_links=False) as file:
+            record = msgspec.json.decode(file.read(MOST_BYTES), type=Record)
+    except (OSError, ValueError):  # of what cannot be decoded, too
         return None
     return record if record.version == VERSION else None
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from core.transcript.ordinary import open_ordinary
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import Log
 
@@ -24,6 +25,8 @@ VERSION = 1
 """Of the record's format; a newer one is left alone."""
 _PREFIX = f'{{"type":"{TYPE}"'.encode()
 """How a record begins, as we write it."""
+MOST_BYTES = 64 << 20
+"""Of a row that may be a record: one of 10,000 decisions with their previews has half of it."""
 END_BYTES = 64 * 1024
 STDIN = "-"
 """The path of a source that was standard input: whoever piped it in has it still."""
@@ -101,9 +104,10 @@ def is_as_made(file: SessionFile) -> bool:
 
 def _first(path: Path) -> Placed:
     """What the first row places; a row that begins as none is not read to its end."""
-    with path.open("rb") as file:
-        is_one = file.peek(len(_PREFIX)).startswith(_PREFIX)
-        return _placed(file.readline().removesuffix(b"\n") if is_one else b"", 0)
+    with open_ordinary(path) as file:
+        raw = file.readline(len(_PREFIX))
+        is_one = raw == _PREFIX
+        return _placed((raw + file.readline(MOST_BYTES)).removesuffix(b"\n") if is_one else b"", 0)
 
 
 def decisions_of(log: Log) -> list[msgspec.Raw]:
@@ -115,14 +119,15 @@ def decisions_of(log: Log) -> list[msgspec.Raw]:
 
 def _earlier_rows(log: Log) -> Iterator[bytes]:
     """The rows before the start of the log that begin as records do; other rows are not decoded."""
-    held: list[bytes] = []  # of one row, which may have very many pieces
+    held, size = list[bytes](), 0  # of one row, which may have very many pieces
     for piece in log.pieces(0, log.start):
         first, *rows = piece.split(b"\n")
-        held.append(first)
+        size += len(first)
+        held += [first] if size <= MOST_BYTES else []  # what is cut off is no record
         if rows:
             *whole, last = (b"".join(held), *rows)
             yield from (row for row in whole if row.startswith(_PREFIX))
-            held = [last]
+            held, size = [last], len(last)
 
 
 def _placed(raw: bytes, offset: int) -> Placed:

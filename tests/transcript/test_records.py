@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,15 +16,15 @@ from hypothesis import strategies as st
 
 from core.errors import Changed, FoldmarkError, InputError, Locked, WriteFailed
 from core.model import Message
-from core.transcript import reader
+from core.transcript import reader, records
 from core.transcript import undo as undo_module
 from core.transcript.live import FileState
 from core.transcript.projects import session_file
 from core.transcript.reader import open_log
-from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, is_as_made
+from core.transcript.records import Record, Source, decisions_of, digest_of_ends, find_records, first_record, is_as_made
 from core.transcript.store import Store
 from core.transcript.undo import undo
-from core.transcript.writer import append, write_new
+from core.transcript.writer import append, remove, write_new
 from tests.disk import stored
 from tests.faults import kills, outcomes
 
@@ -89,6 +90,30 @@ def test_decisions_before_the_log_are_found_whatever_rows_lie_between(
     with open_log(session) as log:
         log.start, log.entries = log.size, []
         assert decisions_of(log) == decided
+
+
+def test_a_row_that_is_too_long_for_a_record_does_not_fill_the_memory(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.write_bytes(b'{"type":"foldmark"')
+    os.truncate(session, 32 << 20)
+    added(session, b"\n" + OLD)
+    monkeypatch.setattr(records, "MOST_BYTES", 4096)
+    with open_log(session) as log:
+        log.start, log.entries = 32 << 20, []
+        tracemalloc.start()
+        assert not is_as_made(session_file(session))
+        assert decisions_of(log) == []
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 16 << 20
+
+
+def test_a_pipe_is_no_session_that_foldmark_made(session: Path) -> None:
+    session.unlink()
+    os.mkfifo(session)
+    with pytest.raises(OSError, match="ordinary"):
+        first_record(session)
 
 
 def test_a_record_says_what_was_written(session: Path) -> None:
@@ -411,7 +436,7 @@ def test_rows_that_come_at_the_last_moment_stop_a_removal(session: Path, monkeyp
 def test_a_file_that_is_written_anew_while_it_is_removed_keeps_its_store(
     session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, remove = compact(session), undo_module.remove
+    path = compact(session)
 
     def and_again(file: Path) -> None:
         remove(file)
