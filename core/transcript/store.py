@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 import msgspec
 
-from core.errors import Damaged, IdNotFound, InputError, WriteFailed
+from core.errors import Damaged, FoldmarkError, IdNotFound, InputError, WriteFailed
 from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
@@ -152,15 +152,23 @@ class Store:
         return tuple(found.values())
 
     def files(self) -> dict[str, int]:
-        """The files that are there, by name, with their sizes in bytes; an index may list others, which are gone."""
+        """The files that are there, by name, with their sizes in bytes; an index may list others, which are gone.
+
+        Raises InputError where the folder cannot be read, Damaged for a link in its place.
+        """
         self._refuse_links()
+        found: dict[str, int] = {}
         try:
             with os.scandir(self.folder) as entries:
-                return {
-                    e.name: e.stat(follow_symlinks=False).st_size for e in entries if e.is_file(follow_symlinks=False)
-                }
-        except OSError:  # no folder
+                for entry in entries:
+                    with contextlib.suppress(FileNotFoundError):  # removed meanwhile
+                        if entry.is_file(follow_symlinks=False):
+                            found[entry.name] = entry.stat(follow_symlinks=False).st_size
+        except (FileNotFoundError, NotADirectoryError):  # no store
             return {}
+        except OSError as error:
+            raise InputError(f"{self.folder}: {error.strerror}", "check who may read it") from None
+        return found
 
     def read(self, body: Body) -> bytes:
         """The bytes of a body, exactly as stored.
@@ -241,24 +249,38 @@ class Store:
 
     def _write(self, files: Mapping[str, Sequence[bytes]], bodies: Sequence[Body]) -> None:
         listed = {body.file for body in map(_decoded, self._lines()) if body}
-        with contextlib.ExitStack() as undo:
-            kept = {file for file, pieces in files.items() if not self._keep(file, pieces, undo)}
-            there = kept - listed
-            clients = {body.file for body in bodies if body.file in there and _is_clients(body)}
+        added = {file: pieces for file, pieces in files.items() if not self._is_there(file, pieces)}
+        there = files.keys() - added.keys() - listed
+        clients = {body.file for body in bodies if body.file in there and _is_clients(body)}
+        begun: list[str] = []
+        try:
+            for file, pieces in added.items():
+                self._add(file, pieces, begun)
             self._index([body for body in bodies if body.file not in clients])
-            undo.pop_all()
-        self.written.update(dict.fromkeys(file for file in files if file not in clients))
-        self.created.update(dict.fromkeys(file for file in files if file not in kept))
+            self.written.update(dict.fromkeys(file for file in files if file not in clients))
+            self.created.update(dict.fromkeys(added))
+        except BaseException:  # Ctrl-C too, which comes between any two steps
+            ours = [file for file in begun if self._is_there(file, files[file])]
+            with contextlib.suppress(FoldmarkError):  # else the files stay with their lines
+                self._forget({*ours} - listed)
+                for file in ours:
+                    _unlink(self.folder / file)
+            raise
 
-    def _keep(self, file: str, pieces: Sequence[bytes], undo: contextlib.ExitStack) -> bool:
-        """Writes a file unless it is there; whether it did."""
-        path = self.folder / file
-        with contextlib.suppress(InputError), self._open(file, file) as old:
-            if old.read() == b"".join(pieces):
-                return False
-        write_new(path, pieces)
-        undo.callback(_unlink, path)
-        return True
+    def _is_there(self, file: str, pieces: Sequence[bytes]) -> bool:
+        """Whether a file is there as it would be written."""
+        try:
+            return self.content(file) == b"".join(pieces)
+        except InputError:
+            return False
+
+    def _add(self, file: str, pieces: Sequence[bytes], begun: list[str]) -> None:
+        begun.append(file)
+        try:
+            write_new(self.folder / file, pieces)
+        except FoldmarkError:  # what stands there is another's
+            begun.pop()
+            raise
 
     def _index(self, bodies: Sequence[Body]) -> None:
         known = set(self._lines())

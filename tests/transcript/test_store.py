@@ -4,9 +4,13 @@ import base64
 import errno
 import os
 import stat
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,6 +27,8 @@ from tests.disk import stored
 from tests.faults import failing, kills, outcomes
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n pixels").decode()
+WRITING = {f.__code__ for f in (Store._write, Store._add, Store._index, write_new, append)}
+"""What writes; each of its lines may be the last before a Ctrl-C."""
 IMAGE: Block = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 
 
@@ -281,6 +287,38 @@ def test_a_file_that_may_not_be_read_is_named(store: Store, monkeypatch: pytest.
     assert body.file in str(caught.value)
 
 
+def test_a_folder_that_may_not_be_read_is_no_empty_one(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.put("call1", "output")
+
+    def refuse(path: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    with pytest.raises(InputError, match="tool-results: Permission denied"):
+        store.files()
+
+
+def test_a_file_that_goes_while_the_folder_is_read_hides_no_other(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.put("call1", "output")
+    scandir = os.scandir
+
+    class Gone:
+        name = "call0.txt"
+
+        def is_file(self, *, follow_symlinks: bool) -> bool:
+            raise FileNotFoundError(errno.ENOENT, "No such file")
+
+    @contextmanager
+    def with_gone(path: Path) -> Iterator[list[object]]:
+        with scandir(path) as entries:
+            yield [Gone(), *entries]
+
+    monkeypatch.setattr(os, "scandir", with_gone)
+    assert {*store.files()} == {"call1.txt", INDEX}
+
+
 def test_an_empty_store_has_nothing(store: Store) -> None:
     assert store.bodies() == ()
 
@@ -307,6 +345,39 @@ def test_whatever_fails_nothing_is_added_and_the_next_run_is_whole(store: Store,
         assert files(store) == {}
         seen += 1
     assert seen > 10
+    whole(store, MESSAGES)
+
+
+def interrupted(run: Callable[[], object], at: int) -> bool:
+    """Whether a Ctrl-C came when `run` was about to execute line `at` of what writes into a store."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Callable[..., Any] | None:
+        nonlocal lines
+        if frame.f_code not in WRITING:
+            return trace if event == "call" and lines < at else None
+        lines += event == "line"
+        if event == "line" and lines == at:
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        run()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_whenever_it_is_interrupted_nothing_is_added(store: Store) -> None:
+    store.put("other", "An output.")
+    before, at = files(store), 0
+    while interrupted(lambda: Store(store.folder).archive("x", MESSAGES), at := at + 1):
+        assert files(store) == before
+    assert at > 20
     whole(store, MESSAGES)
 
 
