@@ -105,12 +105,7 @@ class MemoryFiles:
         """
         self._refuse_links()
         with holding(self.folder, timeout_s):
-            try:
-                yield
-            finally:
-                for folder in (self.folder, self.folder.parent):
-                    with contextlib.suppress(OSError):  # there is something in it; who waits for it makes it anew
-                        folder.rmdir()
+            yield
 
     def save(self, held: Held, notes: Notes, dropped: Sequence[Dropped], state: State) -> State:
         """Write notes in the place of those that were read, and the state; what left the notes is archived first.

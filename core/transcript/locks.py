@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from core.errors import Locked
+from core.errors import Locked, WriteFailed
 from core.transcript.writer import failing, make_private
 
 _TRY_S = 0.02
@@ -51,17 +51,31 @@ def holding(folder: Path, timeout_s: float = 10.0) -> Iterator[None]:
     """Make a folder (see `make_private`) and hold it: whoever holds it too waits until it is let go.
 
     The lock is one on the folder itself, so it needs no file and no agreement on a place; a disk without locks holds
-    nothing.  Raises Locked when another holds it for longer, WriteFailed, also for a link in the folder's place.
+    nothing.  A folder that is empty in the end is not left, nor is the one around it.
+
+    Raises Locked when another holds it for longer, WriteFailed, also for a link in the folder's place.
     """
     fd = None
-    while fd is None:
-        make_private(folder)
-        with failing(folder), contextlib.suppress(FileNotFoundError):  # removed meanwhile, by who held it before
-            fd = _hold(folder, timeout_s)
+    try:
+        while fd is None:
+            make_private(folder)
+            with failing(folder), contextlib.suppress(FileNotFoundError):  # removed meanwhile, by who held it before
+                fd = _hold(folder, timeout_s)
+    except WriteFailed:
+        drop_empty(folder)
+        raise
     try:
         yield
     finally:
+        drop_empty(folder)  # who waits for it makes it anew
         os.close(fd)
+
+
+def drop_empty(folder: Path) -> None:
+    """Remove a folder and the one around it, as far as there is nothing in them."""
+    for each in (folder, folder.parent):
+        with contextlib.suppress(OSError):  # there is something in it
+            each.rmdir()
 
 
 def _hold(folder: Path, timeout_s: float) -> int | None:

@@ -27,7 +27,7 @@ from core.model import JSON, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
 from core.transcript.live import FileState
-from core.transcript.locks import holding
+from core.transcript.locks import drop_empty, holding
 from core.transcript.ordinary import open_ordinary, refuse_links
 from core.transcript.page import Body, body_of, render
 from core.transcript.writer import append, replace, write_new
@@ -69,16 +69,12 @@ class Store:
             yield
             return
         self._refuse_links()
-        with contextlib.ExitStack() as stack:
-            stack.callback(self._drop_empty)
-            with holding(self.folder):
-                self._holds.append(self.folder)
-                try:
-                    yield
-                finally:
-                    self._holds.clear()
-                    self._drop_empty()  # who waits for the folder makes it anew
-                    stack.pop_all()
+        with holding(self.folder):
+            self._holds.append(self.folder)
+            try:
+                yield
+            finally:
+                self._holds.clear()
 
     def archive(self, name: str, messages: Sequence[Message], header: str = "", ident: str = "") -> None:
         """Store messages, without secrets, as `compacted-<name>.md`; when it returns, all is on the disk and indexed.
@@ -193,7 +189,7 @@ class Store:
         """Remove all that was stored here; the folder goes with it unless the client stored something there."""
         lines = self._lines()
         if not lines:
-            self._drop_empty()
+            drop_empty(self.folder)
             return
         with self.locked():
             for file in sorted(self._ours(body for body in map(_decoded, lines) if body)):
@@ -296,11 +292,6 @@ class Store:
                 if not path.exists():  # else it was made meanwhile: a disk without locks
                     raise
                 append(path, block)
-
-    def _drop_empty(self) -> None:
-        for folder in (self.folder, self.folder.parent):
-            with contextlib.suppress(OSError):  # there is something else in it
-                folder.rmdir()
 
     def _refuse_links(self) -> None:
         refuse_links(self.folder.parent, self.folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 from pathlib import Path
 
@@ -181,6 +182,15 @@ def test_a_disk_that_refuses_leaves_the_old_notes_or_the_new_ones(files: MemoryF
         if seen[-1] == NEW:
             save(files, OLD)
     assert OLD in seen
+
+
+def test_a_disk_that_refuses_is_left_without_a_folder(files: MemoryFiles) -> None:
+    seen = []
+    for outcome in outcomes(lambda: save(files), errno.ENOSPC):
+        seen.append(outcome)
+        assert outcome is None or not files.folder.parent.exists() or [*files.folder.iterdir()]
+        shutil.rmtree(files.folder.parent, ignore_errors=True)
+    assert len(seen) > 5
 
 
 def test_killed_at_any_moment_the_old_notes_or_the_new_ones_are_there_and_the_next_update_works(

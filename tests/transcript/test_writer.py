@@ -634,11 +634,14 @@ def test_a_pipe_under_the_name_of_a_temporary_file_stops_no_write(tmp_path: Path
 
 
 def test_a_folder_that_another_holds_too_long_is_locked_and_free_afterwards(tmp_path: Path) -> None:
-    folder = tmp_path / "store"
-    with locks.holding(folder), pytest.raises(Locked), locks.holding(folder, timeout_s=0):
-        pass
+    folder = tmp_path / "session" / "store"
+    with locks.holding(folder):
+        with pytest.raises(Locked), locks.holding(folder, timeout_s=0):
+            pass
+        assert folder.is_dir()  # who holds it may be about to write
     with locks.holding(folder):
         assert folder.is_dir()
+    assert not folder.parent.exists()
 
 
 def test_a_folder_that_is_made_anew_while_it_is_waited_for_is_the_one_that_is_held(
