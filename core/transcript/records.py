@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -30,6 +31,7 @@ MOST_BYTES = 64 << 20
 END_BYTES = 64 * 1024
 STDIN = "-"
 """The path of a source that was standard input: whoever piped it in has it still."""
+_Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Source(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,7 +43,7 @@ class Source(msgspec.Struct, frozen=True, rename="camel"):
     path: str
     """`STDIN` when it was standard input."""
     session_id: str
-    size: int = msgspec.field(name="bytes")
+    size: _Count = msgspec.field(name="bytes")
     mtime_ns: int | msgspec.UnsetType = msgspec.UNSET
     """In place: the time of the file before, which undo gives back."""
     ends_sha256: str | msgspec.UnsetType = msgspec.UNSET
@@ -55,7 +57,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     id: str
     version: int = VERSION
     session_id: str
-    size: int = msgspec.field(name="bytes", default=0)
+    size: _Count = msgspec.field(name="bytes", default=0)
     sha256: str = ""
     source: Source
     summarizer: str = ""
@@ -136,7 +138,7 @@ def _placed(raw: bytes, offset: int) -> Placed:
         record = msgspec.json.decode(raw, type=Record)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return Placed(None, offset, start, start)
-    if record.version != VERSION or record.size < 0:
+    if record.version != VERSION:
         return Placed(None, offset, start, start)
     return Placed(record, offset, start, start + record.size)
 

@@ -162,6 +162,7 @@ def test_a_file_that_foldmark_never_touched_has_none(session: Path) -> None:
         b'{"type":"foldmark"}',
         b'{"type":"foldmark","op":"x","id":"1","version":2,"sessionId":"s","source":{"path":"","sessionId":"","bytes":0}}',
         b'{"type":"foldmark","op":"x","id":"1","bytes":-9,"sessionId":"s","source":{"path":"","sessionId":"","bytes":0}}',
+        b'{"type":"foldmark","op":"x","id":"1","sessionId":"s","source":{"path":"","sessionId":"","bytes":-5}}',
         b'{"type":"foldmark","op":"\xff"}',
     ],
 )
