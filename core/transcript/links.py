@@ -8,7 +8,7 @@ the rows before the last boundary are out of reach, but for those that are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from core.model import JSON
@@ -40,20 +40,19 @@ class Tree:
         return range(0 if self.kept else max(self.boundary, 0), len(self.rows))
 
 
-def main_rows(entries: Iterable[Entry]) -> tuple[list[Entry], dict[str, int]]:
+def main_rows(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, int]]:
     """Rows with a uuid, the last of each, without sidechains (unless there is nothing else: a subagent's own file).
 
     And the place of each among them, by its uuid.
     """
-    linked = [e for e in entries if e.uuid]
-    main = [e for e in linked if not e.sidechain]
-    if len(main) < len(linked) and any(e.on_chain for e in main):
-        linked = main
-    places = _places(linked)
-    if len(places) < len(linked):
-        linked = [e for i, e in enumerate(linked) if places[e.uuid] == i]
-        places = _places(linked)
-    return linked, places
+    rows = [e for e in entries if e.uuid and not e.sidechain]
+    if not any(e.on_chain for e in rows):
+        rows = [e for e in entries if e.uuid]
+    places = _places(rows)
+    if len(places) < len(rows):
+        rows = [e for i, e in enumerate(rows) if places[e.uuid] == i]
+        places = _places(rows)
+    return rows, places
 
 
 def _places(rows: Sequence[Entry]) -> dict[str, int]:
