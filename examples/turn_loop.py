@@ -28,7 +28,8 @@ from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip
 from core.stages.tool_budget import ToolBudget
 from core.transcript.store import Store
-from core.turn.fixed import FixedContext, Place, git_in
+from core.turn.fixed import FixedContext, Place
+from core.turn.git import git_in
 from core.turn.journal import Journal
 from core.turn.loop import Conversation
 from core.turn.request import RequestOptions

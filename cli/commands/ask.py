@@ -20,7 +20,7 @@ from core.service.operation import Target
 from core.service.stages import StageSettings
 from core.service.surroundings import Workstation
 from core.summarizers import make
-from core.turn.fixed import git_in
+from core.turn.git import git_in
 
 
 @click.command()

@@ -45,7 +45,8 @@ from core.service.session import Session
 from core.times import time_from
 from core.transcript.materialize import derived_id
 from core.turn.events import Appended, Attached, Row
-from core.turn.fixed import FixedContext, Git, Place
+from core.turn.fixed import FixedContext, Place
+from core.turn.git import Git
 from core.turn.journal import Journal
 from core.turn.state import TurnState
 

@@ -6,77 +6,25 @@ Each part is found out once a session.  What changes later becomes an attachment
 from __future__ import annotations
 
 import os
-import re
-import subprocess
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePath
-from typing import TypeAlias
+from pathlib import PurePath
 
 from core.attachments.base import Files
 from core.attachments.memory_files import MemoryFile, of_folder, rules_of, with_imports
-from core.environment import small
 from core.model import REMINDER, Message, text_block
 from core.redact.text import redact
+from core.turn.git import Git
 
 STATUS_CHARS = 2_000
 """Of the git status: a tree with more changes than that says no more by being listed."""
 _COMMITS = 5
-_GIT_S = 5.0
-"""A status that takes longer (a huge tree, a dead network disk) is left out."""
-_GIT_OPTIONS = (
-    "--no-optional-locks",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "log.showSignature=false",
-    "-c",
-    "color.ui=false",
-)
-_OWN_FILTER = re.compile(r"^(?:local|worktree)\tfilter\.", re.MULTILINE)
-"""A filter in the repository's own settings or in what these include; those of the user are the user's."""
 _WHOSE = {
     "User": "the person's own, for all projects",
     "Project": "of this project, for everybody",
     "Local": "the person's own, for this project",
 }
-
-Git: TypeAlias = Callable[[Sequence[str]], str | None]
-"""Runs `git` with some arguments in the working folder: what it prints, None when it failed or took too long."""
-
-
-def git_in(folder: Path, env: Mapping[str, str]) -> Git:
-    """Git in a folder: asks nothing, writes nothing, fetches nothing, and runs no program that a repository names.
-
-    A status is refused where the repository's settings name filters: git might run them.  `env`: the process's
-    variables, of which git gets what says who and where one is, and none that names another repository or settings.
-    """
-    given = {**small(env), "GIT_ALLOW_PROTOCOL": "none"}  # a missing object would be fetched by a named program
-
-    def run(args: Sequence[str]) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", *_GIT_OPTIONS, *args],
-                cwd=folder,
-                env=given,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_GIT_S,
-                check=False,
-            )
-        except (OSError, ValueError, subprocess.SubprocessError):
-            return None
-        return done.stdout.decode("utf-8", "replace").rstrip() if done.returncode == 0 else None
-
-    def guarded(args: Sequence[str]) -> str | None:
-        if args[0] == "status":
-            settings = run(["config", "--list", "--show-scope", "--name-only"])
-            if settings is None or _OWN_FILTER.search(settings):
-                return None
-        return run(args)
-
-    return guarded
 
 
 @dataclass(frozen=True, slots=True)

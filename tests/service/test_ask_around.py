@@ -24,7 +24,7 @@ from core.service.surroundings import Workstation
 from core.summarizers.base import DEFAULT_BUDGET_CHARS
 from core.testing import Transcript
 from core.transcript.projects import session_file
-from core.turn.fixed import Git, git_in
+from core.turn.git import Git, git_in
 from tests.turn.fake import Fake
 
 NOW = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
-import pytest
-
-from core.turn.fixed import STATUS_CHARS, FixedContext, Git, Place, git_in, git_status
+from core.turn.fixed import STATUS_CHARS, FixedContext, Place, git_status
+from core.turn.git import Git
 from tests.attachments.build import FakeFiles
 
 TEXTS = {
@@ -124,81 +120,3 @@ def test_the_default_branch_is_the_one_of_the_remote() -> None:
     text = git_status(Asked({"rev-parse --is-inside": "true", "symbolic-ref": "origin/trunk", "status": ""}))
 
     assert "Default branch: trunk\n\nStatus:\nclean" in text
-
-
-class TestGit:
-    @pytest.fixture
-    def repository(self, tmp_path: Path) -> Path:
-        folder = tmp_path / "repo"
-        folder.mkdir()
-        setup = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-        for args in (["init", "-q", "-b", "main"], [*setup, "commit", "-q", "--allow-empty", "-m", "first thing"]):
-            subprocess.run(["git", *args], cwd=folder, check=True)
-        return folder
-
-    def test_a_real_repository(self, repository: Path) -> None:
-        (repository / "new.txt").write_text("x")
-
-        text = git_status(git_in(repository, os.environ))
-
-        assert "Branch: main\n\nDefault branch: main\n\nStatus:\n?? new.txt\n\nRecent commits:\n" in text
-        assert text.endswith(" first thing")
-
-    @pytest.mark.parametrize(
-        "settings",
-        [
-            "[core]\n\tfsmonitor = touch {0}/ran; false\n",
-            '[filter "own"]\n\tclean = touch {0}/ran; cat\n',
-            '[filter "own"]\n\tprocess = touch {0}/ran\n',
-            "[include]\n\tpath = {0}/more\n",
-            "[extensions]\n\tworktreeConfig = true\n",
-        ],
-        ids=["monitor", "filter", "process", "included", "worktree"],
-    )
-    def test_no_program_of_the_repository_runs(self, repository: Path, settings: str) -> None:
-        (repository / "more").write_text(f'[filter "own"]\n\tclean = touch {repository}/ran; cat\n')
-        (repository / ".git" / "config.worktree").write_text((repository / "more").read_text())
-        (repository / ".gitattributes").write_text("* filter=own\n")
-        (repository / "a.txt").write_text("a\n")
-        subprocess.run(["git", "add", "."], cwd=repository, check=True)
-        with (repository / ".git" / "config").open("a") as config:
-            config.write(settings.format(repository))
-        (repository / "a.txt").write_text("b\n")
-
-        text = git_status(git_in(repository, os.environ))
-
-        assert not (repository / "ran").exists()
-        assert ("Status:\nnot known" in text) == ("fsmonitor" not in settings)
-        assert "first thing" in text
-
-    def test_nothing_that_is_missing_is_fetched(self, repository: Path) -> None:
-        who = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
-        subprocess.run(["git", *who, "commit", "-q", "--allow-empty", "-m", "second"], cwd=repository, check=True)
-        told = subprocess.run(
-            ["git", "rev-parse", "HEAD~1"], cwd=repository, check=True, capture_output=True, text=True
-        )
-        (repository / ".git" / "objects" / told.stdout[:2] / told.stdout[2:].strip()).unlink()
-        (repository / ".git" / "config").write_text(
-            '[core]\n\trepositoryformatversion = 1\n[extensions]\n\tpartialClone = o\n[protocol "file"]\n'
-            f'\tallow = always\n[remote "o"]\n\turl = {repository}\n\tpromisor = true\n'
-            f"\tuploadpack = touch {repository}/ran; false\n"
-        )
-
-        text = git_status(git_in(repository, os.environ))
-
-        assert not (repository / "ran").exists()
-        assert "Branch: main" in text
-
-    def test_a_filter_of_the_user_is_the_users(self, repository: Path, scratch_home: Path) -> None:
-        (scratch_home / ".gitconfig").write_text('[filter "own"]\n\tclean = cat\n')
-
-        assert "Status:\nclean" in git_status(git_in(repository, os.environ))
-
-    def test_no_variable_leads_to_another_repository(self, repository: Path, tmp_path: Path) -> None:
-        env = {**os.environ, "GIT_DIR": str(tmp_path / "none")}
-
-        assert "Branch: main" in git_status(git_in(repository, env))
-
-    def test_no_repository_and_no_folder(self, tmp_path: Path) -> None:
-        assert git_status(git_in(tmp_path, os.environ)) == ""
-        assert git_in(tmp_path / "none", os.environ)(["log"]) is None
