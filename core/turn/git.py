@@ -102,6 +102,7 @@ def _is_own(folder: Path, git: Git) -> bool:
 
 def _has_links(repository: Path) -> bool:
     """Whether something that tells what is in a repository lies elsewhere."""
-    leads = [repository / lead for lead in _LEADS]
-    below = (Path(at, name) for lead in leads for at, folders, files in os.walk(lead) for name in (*folders, *files))
-    return any(path.is_symlink() for path in (*leads, *below))
+    leads = [str(repository / lead) for lead in _LEADS]
+    walks = (os.walk(lead) for lead in leads)
+    below = (os.path.join(at, name) for walk in walks for at, folders, files in walk for name in (*folders, *files))
+    return any(os.path.islink(path) for path in (*leads, *below))
