@@ -314,3 +314,18 @@ def test_a_block_that_is_taken_back_leaves_what_the_session_was_made_with(tmp_pa
             operation.write(Record(op="x", id="x", session_id=path.stem, source=operation.source), b"")
     undo(session_file(path), tmp_path / "claude", tmp_path / "locks")
     assert tree(path.parent) == made
+
+
+def test_in_place_a_transcript_that_is_gone_may_come_back_and_keeps_its_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = large_results(tmp_path)
+
+    def removed(*_: object) -> None:
+        path.unlink()
+        raise WriteFailed("gone")
+
+    monkeypatch.setattr("core.service.operation.append", removed)
+    with pytest.raises(WriteFailed):
+        shortened(path, FORCED, in_place=True)
+    assert Store.beside(path).files()
