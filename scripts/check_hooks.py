@@ -202,10 +202,13 @@ def _stands_in(run: Run, whole: str) -> Iterator[str]:
 
 
 def check_together(referee: Referee) -> Iterator[str]:
-    """Ten results of one response, each small enough: together they are not."""
+    """Ten results of one response, each small enough: together they are not.
+
+    Where two hooks run side by side, neither sees the other's result: one more than there is room for may stay.
+    """
     step = {"tools": [tool for _ in range(10) for tool in shell(900)["tools"]]}
     shown = referee.run("together", "print", [step]).results
-    if len(shown) != 10 or sum(map(len, shown)) > 210_000:
+    if len(shown) != 10 or sum(map(len, shown)) > 220_000:
         yield f"{len(shown)} results have {sum(map(len, shown)):,} characters"
     if not any("<persisted-output>" in text for text in shown[-3:]):
         yield "none of the last results was stored"

@@ -54,6 +54,7 @@ def test_where_a_stage_has_nothing_to_do_that_is_said(shared: Path, tmp_path: Pa
     outcomes = [staged(path, tmp_path, stage, in_place=False) for stage in STAGES]
     assert {known for o in outcomes for known in o.known} == {
         "nothing to do: nothing is to be done",
+        "nothing to do: there are no images or documents",
         "nothing to do: no range may go",
         "nothing to do: too little to clear: 0 tokens",
         "nothing to do: nothing is old enough, or there is room enough",

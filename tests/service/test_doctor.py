@@ -122,8 +122,8 @@ def test_settings_that_are_wrong_are_problems_and_the_rest_is_shown(tmp_path: Pa
 
     said = {check.message.rpartition(": ")[2]: check.advice for check in report.checks if check.name == "settings"}
     assert said == {
-        "keep_tokens cannot be 'many'": "allowed: a whole number from 0 up",
-        "restore_files cannot be -1": "allowed: a whole number from 0 up",
+        "keep_tokens cannot be 'many'": "allowed: a whole number from 0 to 1,000,000,000",
+        "restore_files cannot be -1": "allowed: a whole number from 0 to 1,000,000,000",
         "there is no setting 'keep_token'": "did you mean keep_tokens?",
     }
     assert not report.ok
