@@ -125,8 +125,13 @@ def test_what_the_readme_shows_is_what_the_demo_prints(tmp_path: Path, capsys: p
         shown[1].split("\n\n"), (["context", sample], ["compact", sample, "--out", str(tmp_path)]), strict=False
     ):
         assert run(args) == 0
-        printed = capsys.readouterr().out.splitlines()
-        assert [line for line in part.splitlines()[1:] if line not in (*printed, "...")] == []
+        printed = _whole_thousands(capsys.readouterr().out)
+        assert [line for line in _whole_thousands(part)[1:] if line not in (*printed, "...")] == []
+
+
+def _whole_thousands(text: str) -> list[str]:
+    """Stand-ins hold the path of the folder, so the size of what was written depends a little on that."""
+    return re.sub(r"(\d\d)\.\dk", r"\1k", text).splitlines()
 
 
 def test_every_document_is_linked() -> None:

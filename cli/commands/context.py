@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import options, resources, ui
+from cli import options, ui
 from core.defaults import LEAST_WINDOW_TOKENS
 from core.report.words import STATES, part_name
 
 if TYPE_CHECKING:
+    from core.api.endpoint import Endpoint
     from core.service.context import ContextReport, StageOutlook
     from core.service.session import Session
     from core.settings import Settings
@@ -66,10 +67,16 @@ def _report(
 
     settings = options.settings(window_tokens=window_tokens)
     file = options.find(ctx, session, settings.claude_dir, pick)
-    endpoint = resources.access(settings).endpoint() if count else None
+    endpoint = _endpoint(settings) if count else None
     with opened(file, measuring=Measuring.of(settings), begun=begun) as found:
         report = context_report(found, endpoint)
         return report.model_copy(update={"stages": _looked(found, settings)}) if stages else report
+
+
+def _endpoint(settings: Settings) -> Endpoint:
+    from cli import resources
+
+    return resources.access(settings).endpoint()
 
 
 def _looked(session: Session, settings: Settings) -> list[StageOutlook]:

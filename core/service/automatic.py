@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.context.tokens.words import tokens as short
 from core.redact.text import redact
@@ -14,14 +15,17 @@ from core.service.session import Session
 from core.transcript.chain import load
 from core.transcript.listing import last_written
 from core.transcript.projects import SessionFile
-from core.turn.breaker import Breaker
-from core.turn.thrash import may_thrash, thrash
+
+if TYPE_CHECKING:
+    from core.turn.breaker import Breaker
 
 
 def warnings_of(session: Session) -> tuple[str, ...]:
     """What a person should know before the next automatic compaction: that the context fills up soon after each."""
-    if session.claude is None:
+    if session.claude is None or session.claude.chain.boundary is None:
         return ()
+    from core.turn.thrash import may_thrash, thrash
+
     log, chain = session.claude
     found = thrash(log, chain)
     if found is None and not log.whole and may_thrash(chain):
@@ -68,6 +72,8 @@ class Guards:
 
     def breaker(self, file: SessionFile) -> Breaker | None:
         """The counter of a session's failures."""
+        from core.turn.breaker import Breaker
+
         folder = None if file.piped else self.failures_dir
         return Breaker(folder, str(file.path.resolve())) if folder else None
 

@@ -14,7 +14,7 @@ from core.service.job import CompactResult
 from core.summarizers.base import Summarizer, Summary, SummaryRequest
 from core.summarizers.compose import text_chars
 from core.summarizers.prompt import SYSTEM, instructions
-from core.transcript.formats import write_markdown
+from core.transcript.formats.markdown import write_markdown
 from core.transcript.projects import SessionFile
 
 NAME = "host"

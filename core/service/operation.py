@@ -20,7 +20,9 @@ from core.errors import Changed, WrongFormat
 from core.model import Message
 from core.service.session import CLAUDE_CODE, Result, Session, SessionRef
 from core.transcript.documents import record_of, write_document
-from core.transcript.formats import FORMATS, write_markdown, write_messages
+from core.transcript.formats import FORMATS
+from core.transcript.formats.markdown import write_markdown
+from core.transcript.formats.outgoing import write_messages
 from core.transcript.live import FileState
 from core.transcript.locks import locked
 from core.transcript.materialize import NewHistory, derived_id, materialize

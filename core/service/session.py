@@ -29,7 +29,6 @@ from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
 from core.transcript.chain import Transcript, aload, load
-from core.transcript.documents import written_tokens
 from core.transcript.formats import expect_one, find_format, read
 from core.transcript.formats.conversation import Conversation
 from core.transcript.formats.summarised import split_summary
@@ -142,6 +141,8 @@ class Session:
     def measured(self, parts: Sequence[Part], model: Model) -> ContextSize:
         """The size of the active view, cut into `parts`."""
         if self.conversation:
+            from core.transcript.documents import written_tokens  # what can be written, too
+
             return measured_conversation(parts, self.conversation, model, written_tokens(self.path))
         return measured(parts, model, overhead_tokens(*self.claude) if self.claude else 0)
 

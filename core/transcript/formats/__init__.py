@@ -1,4 +1,5 @@
-"""Conversations of other clients: recognised by content, read into one shape, written as Messages JSON or Markdown."""
+"""Conversations of other clients: recognised by content, read into one shape; what they are written as has modules of
+its own (`outgoing`, `markdown`)."""
 
 from __future__ import annotations
 
@@ -7,8 +8,6 @@ from pathlib import Path
 from core.errors import InputError, WrongFormat
 from core.transcript.formats.blocks import expect_one
 from core.transcript.formats.conversation import Conversation, Format
-from core.transcript.formats.markdown import write_markdown
-from core.transcript.formats.outgoing import write_messages
 from core.transcript.formats.sniff import FORMATS, find_format
 
 __all__ = [
@@ -18,8 +17,6 @@ __all__ = [
     "expect_one",
     "find_format",
     "read",
-    "write_markdown",
-    "write_messages",
 ]
 
 

@@ -11,7 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from core.errors import FoldmarkError, SessionNotFound
-from core.transcript.formats import find_format, read, write_markdown, write_messages
+from core.transcript.formats import find_format, read
+from core.transcript.formats.markdown import write_markdown
+from core.transcript.formats.outgoing import write_messages
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 SAMPLES = [p.read_bytes() for p in sorted(DATA.glob("*/*.json*")) if p.name != "expected.json"]

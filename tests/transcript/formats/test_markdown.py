@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from core.model import Block, Message
-from core.transcript.formats import read, write_markdown
+from core.transcript.formats import read
+from core.transcript.formats.markdown import write_markdown
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 

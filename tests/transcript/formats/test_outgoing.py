@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.model import Block, Message
-from core.transcript.formats import read, write_messages
-from core.transcript.formats.outgoing import NO_BEGINNING, NO_RESULT, OPAQUE_SUMMARY
+from core.transcript.formats import read
+from core.transcript.formats.outgoing import NO_BEGINNING, NO_RESULT, OPAQUE_SUMMARY, write_messages
 
 DATA = Path(__file__).parents[2] / "data" / "foreign"
 
