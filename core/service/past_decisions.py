@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -21,12 +21,16 @@ from core.transcript.store import Store
 
 def decided(session: Session) -> tuple[Decision, ...]:
     """All decisions about the history, oldest first; what a newer version of Foldmark decided is passed over."""
-    return decided_in(session.claude.log) if session.claude else ()
+    return _all_decoded(session.recorded_decisions)
 
 
 def decided_in(log: Log) -> tuple[Decision, ...]:
     """The same of one transcript."""
-    return tuple(d for d in map(_decoded, decisions_of(log)) if d)
+    return _all_decoded(decisions_of(log))
+
+
+def _all_decoded(raws: Iterable[msgspec.Raw]) -> tuple[Decision, ...]:
+    return tuple(decision for raw in raws if (decision := _decoded(raw)))
 
 
 def _decoded(raw: msgspec.Raw) -> Decision | None:

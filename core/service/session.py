@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from msgspec import Raw
 from pydantic import BaseModel, ConfigDict
 
 from core.context.dialect import NEWEST, Dialect
@@ -94,6 +95,13 @@ class Session:
             cwd = self.claude.log.row(self.claude.chain.leaf).get("cwd")
             return cwd if isinstance(cwd, str) else ""
         return ""
+
+    @cached_property
+    def recorded_decisions(self) -> Sequence[Raw]:
+        """What stages decided about the history, oldest first, as recorded: all of the file is searched for it."""
+        from core.transcript.records import decisions_of
+
+        return decisions_of(self.claude.log) if self.claude else ()
 
     @property
     def model_id(self) -> str:
