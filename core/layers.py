@@ -35,25 +35,6 @@ class Value:
     base: Path
 
 
-def merged(
-    keys: Iterable[str],
-    env: Mapping[str, str],
-    *,
-    home: Path,
-    project_dir: Path,
-    user_dir: Path,
-    overrides: Mapping[str, JSON],
-) -> dict[str, Value]:
-    """The strongest value of each setting; variables count where they name one of the `keys`, files as they are.
-
-    `project_dir` is the working folder: the project's file is the nearest `foldmark.toml` there or above, within
-    the home folder.  `user_dir` holds the user's file.  Overrides that are None are not set.
-
-    Raises SettingsError for a file that cannot be read, or sets what it may not.
-    """
-    return strongest(layers(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides))
-
-
 def strongest(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
     """The values of the last layer that has them."""
     return {key: value for layer in given for key, value in layer.items()}
@@ -69,8 +50,14 @@ def layers(
     overrides: Mapping[str, JSON],
     faults: list[SettingsError] | None = None,
 ) -> list[dict[str, Value]]:
-    """The layers that `merged` makes one of, the strongest last; with `faults`, a file that is wrong is left out and
-    said there."""
+    """What each layer sets, the strongest last; variables count where they name one of the `keys`, files as they are.
+
+    `project_dir` is the working folder: the project's file is the nearest `foldmark.toml` there or above, within
+    the home folder.  `user_dir` holds the user's file.  Overrides that are None are not set.
+
+    Raises SettingsError for a file that cannot be read, or sets what it may not; with `faults`, such a file is left out
+    and said there.
+    """
     project_file = _nearest(project_dir, home)
     return [
         _defaults(env, home),

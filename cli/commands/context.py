@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from core.service.context import ContextReport, StageOutlook
     from core.service.session import Session
     from core.settings import Settings
-    from core.transcript.reader import Reading
 
 
 @click.command()
@@ -39,7 +38,17 @@ def command(
 ) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
     with options.read_ahead(session) as begun:
-        report = _report(ctx, session, pick, window_tokens, stages, count, begun)
+        from core.context.tokens.window import Measuring
+        from core.service.context import context_report
+        from core.service.session import opened
+
+        settings = options.settings(window_tokens=window_tokens)
+        file = options.find(ctx, session, settings.claude_dir, pick)
+        endpoint = _endpoint(settings) if count else None
+        with opened(file, measuring=Measuring.of(settings), begun=begun) as found:
+            report = context_report(found, endpoint)
+            if stages:
+                report = report.model_copy(update={"stages": _looked(found, settings)})
     if as_json:
         ui.emit(report)
         return
@@ -50,27 +59,6 @@ def command(
         ui.echo("\nWhat could be freed, each by itself")
         rows = [(each.stage, ui.tokens(each.tokens_freed), each.reason) for each in report.stages]
         ui.print_table(("STAGE", "TOKENS", ""), rows, {"TOKENS"})
-
-
-def _report(
-    ctx: click.Context,
-    session: str,
-    pick: str,
-    window_tokens: int | None,
-    stages: bool,
-    count: bool,
-    begun: Reading | None,
-) -> ContextReport:
-    from core.context.tokens.window import Measuring
-    from core.service.context import context_report
-    from core.service.session import opened
-
-    settings = options.settings(window_tokens=window_tokens)
-    file = options.find(ctx, session, settings.claude_dir, pick)
-    endpoint = _endpoint(settings) if count else None
-    with opened(file, measuring=Measuring.of(settings), begun=begun) as found:
-        report = context_report(found, endpoint)
-        return report.model_copy(update={"stages": _looked(found, settings)}) if stages else report
 
 
 def _endpoint(settings: Settings) -> Endpoint:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from core import defaults
-from core.layers import Value, merged
+from core.layers import Value, layers, strongest
 
 WORTH_CHARS = 10_000
 """A shorter result is stored for its own size only: it takes twenty of them to fill a message."""
@@ -34,7 +34,8 @@ def hook_limits(env: Mapping[str, str], home: Path, project_dir: Path, user_dir:
 
     Raises SettingsError for a file that cannot be read.
     """
-    values = merged(Limits._fields, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides={})
+    given = layers(Limits._fields, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides={})
+    values = strongest(given)
     return Limits(**{key: _number(values.get(key), default) for key, default in Limits()._asdict().items()})
 
 
