@@ -7,6 +7,7 @@ Both are started by turns, so that what else the machine does meets both.
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import subprocess
@@ -67,4 +68,6 @@ def main(runs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 15)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=int, nargs="?", default=15)
+    main(parser.parse_args().runs)

@@ -8,6 +8,7 @@ Prints what failed, and leaves with 1 if anything did.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import socket
@@ -148,11 +149,12 @@ def over_http(folder: Path) -> Iterator[bool]:
         )
 
 
-def main(args: list[str]) -> int:
+def main(folder: Path) -> int:
     """Run all; 1 if anything failed."""
-    folder = Path(args[0] if args else ROOT / "build" / "conformance").resolve()
     return 0 if all([*suites(folder), *inspections(folder), *over_http(folder)]) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, nargs="?", default=ROOT / "build" / "conformance")
+    sys.exit(main(parser.parse_args().folder.resolve()))

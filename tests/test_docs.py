@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,3 +95,16 @@ def test_the_readmes_first_commands_work_one_after_the_other(project: Path, scra
 
     assert lines[-1][1:] == ["undo", "latest"]
     assert tree(scratch_home / ".claude") == before
+
+
+MEASURES = sorted({*re.findall(r"`python -m ([\w.]+)`", (ROOT / "docs" / "measurements.md").read_text("utf-8"))})
+
+
+@pytest.mark.parametrize("module", MEASURES)
+def test_a_measurement_says_what_it_takes(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", module, "--help"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert module.rpartition(".")[2] in done.stdout
