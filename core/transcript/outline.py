@@ -28,12 +28,10 @@ DENSITIES = tuple(n / 8 for n in range(17))
 """All that there are."""
 
 SAMPLE_BYTES = 512
-"""A longer block is measured on slices of it, so that the cost of an outline has a bound."""
-SLICES = (4, 128)
-LONG_BYTES, LONG_SLICES = 4096, (8, 64)
-"""How many, of how many bytes; of a long block more and shorter ones.  On 264 blocks of more than 4,000 bytes from real
-sessions the estimate of the sample is 2.3 % off that of the whole in the mean (3.3 % by four slices of 128 bytes; 1.9 %
-by eight of them, which takes half as long again)."""
+"""A longer block is measured on a sample, so that the cost of an outline has a bound."""
+CHUNKS, CHUNK_BYTES = 64, 8
+"""A sample has at most so many chunks, spread evenly.  On 1,648 blocks of more than 512 bytes from real sessions the
+estimate of the sample is 1.9 % off that of the whole in the mean (2.6 % with 32 chunks, 1.2 % with 128)."""
 
 SIGNATURE_CHARS = 180
 """What a thinking signature holds beside the text: 3/4 of its base64 length less this is the length of the thinking
@@ -49,8 +47,8 @@ _CONTINUATION = bytes(range(0x80, 0xC0))
 _CHEAP = (b"\xe2\x86", b"\xe2\x94", b"\xe2\x95")
 """How arrows and box drawing begin: they fill file listings and tables, and cost less than other scripts."""
 _QUOTE = ord('"')
-_CODE_POINT = re.compile(rb"\\u(?!00[01])")
-"""An escape that need not be one; control characters have to."""
+_CODE_POINT = re.compile(rb"\\u(?!00[01])[0-9A-Fa-f]{4}")
+"""An escape that need not be one (control characters have to), and is not cut by the end of a chunk."""
 
 
 _EMPTY = Raw(b"")
@@ -228,16 +226,15 @@ def _measure(value: bytes | Raw) -> tuple[int, int, float]:
 
 
 def _sample(value: bytes | Raw) -> tuple[bytes, int]:
-    """All of a raw JSON value, or some slices of a long one, and its size; without the quotes of a string."""
+    """All of a raw JSON value, or some chunks of a long one, and its size; without the quotes of a string."""
     view = memoryview(value)
-    quotes = 1 if len(view) > 1 and view[0] == _QUOTE else 0
-    size = len(view) - 2 * quotes
+    if len(view) > 1 and view[0] == _QUOTE:
+        view = view[1:-1]
+    size = len(view)
     if size <= SAMPLE_BYTES:
-        return bytes(view[quotes : quotes + size]), size
-    slices, length = SLICES if size <= LONG_BYTES else LONG_SLICES
-    step = size // slices
-    starts = range(quotes, quotes + step * slices, step)
-    return b"".join([view[at : at + length] for at in starts]), size
+        return view.tobytes(), size
+    whole_chunks = view[: size - size % CHUNK_BYTES].cast("Q")
+    return whole_chunks[:: -(-size // (CHUNKS * CHUNK_BYTES))].tobytes(), size
 
 
 def _canonical(raw: bytes) -> bytes:
