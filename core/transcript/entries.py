@@ -45,6 +45,9 @@ class _MessageHead(msgspec.Struct, gc=False):
     usage: _UsageHead | None = None
 
 
+_NOTHING = Raw()
+
+
 class _RowHead(msgspec.Struct, gc=False):
     type: str = ""
     subtype: str = ""
@@ -57,7 +60,7 @@ class _RowHead(msgspec.Struct, gc=False):
     leaf: str = msgspec.field(default="", name="leafUuid")
     timestamp: str = ""
     message: _MessageHead | None = None
-    foldmark: Raw = Raw()
+    foldmark: Raw = _NOTHING
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -151,12 +154,9 @@ def _with_message(
     tools: tuple[str, ...] = ()
     outlines: tuple[BlockOutline, ...] = ()
     if isinstance(content, list):
-        if spoken:
-            tools = tuple([b.id for b in content if b.type == "tool_use"])
-        else:
-            tools = tuple([b.tool_use_id for b in content if b.type == "tool_result"])
-        measured = outline_heads(content)
-        outlines = outline_content(bytes(_decode_content(raw).message.content)) if measured is None else measured
+        outlines = outline_heads(content) or outline_content(bytes(_decode_content(raw).message.content))
+        kind = "tool_use" if spoken else "tool_result"
+        tools = tuple([outline.tool_id for outline in outlines if outline.kind == kind])
     elif content is not None:
         outlines = outline_blocks([text_block(content)])
     return Entry(
@@ -177,7 +177,7 @@ def _with_message(
         _usage(message.usage) if message.usage else None,
         tools,
         outlines,
-        bool(memoryview(head.foldmark)),
+        head.foldmark is not _NOTHING,
     )
 
 

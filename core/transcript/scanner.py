@@ -46,14 +46,14 @@ def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
     """
     scanner = _Scanner(offset)
     view = memoryview(data)
-    found = scanner.scan.entries
+    found, open_record = scanner.scan.entries, scanner.open_record
     while (end := data.find(b"\n", start)) >= 0:
-        if data[start] in _BLANK_LINE and not scanner.in_record and not data[start:end].strip(_BLANKS):
+        if data[start] in _BLANK_LINE and not open_record and not data[start:end].strip(_BLANKS):
             start = end + 1
             continue
         line, at, start = view[start:end], offset + start, end + 1
         try:
-            entry = None if scanner.in_record else decode_entry(line, at)
+            entry = None if open_record else decode_entry(line, at)
         except Damaged:
             entry = None
         if entry:
@@ -69,20 +69,15 @@ def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
 class _Scanner:
     def __init__(self, offset: int) -> None:
         self.scan = Scan()
-        self._pretty: list[bytes] = []
+        self.open_record: list[bytes] = []
         """The lines so far of a record that is spread over several."""
-        self._pretty_at = 0
+        self._record_at = 0
         self._run_lines = 0
         self._run_end = -1
 
-    @property
-    def in_record(self) -> bool:
-        """Whether a record over several lines is open."""
-        return bool(self._pretty)
-
     def odd_line(self, line: bytes, at: int) -> None:
         """One line, without its end, that is no row by itself, or may be a part of a longer one."""
-        if self._pretty and self._continued(line, at):
+        if self.open_record and self._continued(line, at):
             return
         try:
             self._took(decode_entry(line, at), at, len(line))
@@ -91,8 +86,8 @@ class _Scanner:
 
     def last_line(self, line: memoryview, at: int) -> None:
         """The last line of a file that has no line end: whole, or torn."""
-        if self._pretty and self._continued(bytes(line), at):
-            whole = not self._pretty
+        if self.open_record and self._continued(bytes(line), at):
+            whole = not self.open_record
         else:
             try:
                 self._took(decode_entry(line, at), at, len(line))
@@ -104,10 +99,10 @@ class _Scanner:
 
     def close(self, torn: bool) -> None:
         """The end of the piece: a record that is still open is no record."""
-        if self._pretty and torn:
-            self._note("torn-tail", "the last record is cut; it is left out", self._pretty_at)
-        elif self._pretty:
-            self._abandon(self._pretty_at)
+        if self.open_record and torn:
+            self._note("torn-tail", "the last record is cut; it is left out", self._record_at)
+        elif self.open_record:
+            self._abandon(self._record_at)
 
     def _took(self, entry: Entry | None, at: int, size: int) -> None:
         if entry:
@@ -117,7 +112,8 @@ class _Scanner:
 
     def _damaged(self, line: bytes, at: int) -> None:
         if line.rstrip(_BLANKS) == b"{":
-            self._pretty, self._pretty_at = [line], at
+            self.open_record.append(line)
+            self._record_at = at
         else:
             self._recovered(line, at, last=False)
 
@@ -151,20 +147,22 @@ class _Scanner:
         if _RECORD_LINE.match(line):
             self._abandon(at)
             return False
-        self._pretty.append(line)
+        self.open_record.append(line)
         if line.rstrip(_BLANKS) == b"}":
-            entry = _entry(b"\n".join(self._pretty), self._pretty_at)
+            entry = _entry(b"\n".join(self.open_record), self._record_at)
             if entry is None:
                 self._abandon(at + len(line) + 1)
             else:
                 self.scan.entries.append(entry)
-                self._note("pretty-printed", f"a record over {len(self._pretty)} lines; it is read", self._pretty_at)
-                self._pretty = []
+                message = f"a record over {len(self.open_record)} lines; it is read"
+                self._note("pretty-printed", message, self._record_at)
+                self.open_record.clear()
         return True
 
     def _abandon(self, end: int) -> None:
-        lines, self._pretty = len(self._pretty), []
-        self._note("garbage-line", f"{lines} lines that are no record; they are left out", self._pretty_at)
+        lines = len(self.open_record)
+        self.open_record.clear()
+        self._note("garbage-line", f"{lines} lines that are no record; they are left out", self._record_at)
         self._run_lines, self._run_end = lines, end
 
     def _note(self, kind: FindingKind, message: str, at: int, size: int = 0) -> None:
