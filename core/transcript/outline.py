@@ -195,46 +195,42 @@ def _of_text(kind: BlockKind, raw: bytes | Raw) -> BlockOutline:
     return BlockOutline(kind, chars, density, wide)
 
 
-def _measure(value: bytes | Raw) -> tuple[int, int, float]:
+def _measure(value: bytes | Raw, canonical: bool = False) -> tuple[int, int, float]:
     """Characters, wide bytes and density of one raw JSON value; of a long one by a sample, scaled."""
-    sample, whole = _sample(value)
+    view = memoryview(value)
+    if len(view) > 1 and view[0] == _QUOTE:
+        view = view[1:-1]
+    whole = len(view)
+    sample = view.tobytes() if whole <= SAMPLE_BYTES else _spread(view, whole)
     rest = sample.translate(None, _PLAIN)
     if not rest:
         return whole, 0, PROSE
     escapes = rest.count(b"\\")
-    if escapes and _CODE_POINT.search(sample):
-        sample, whole = _sample(_canonical(bytes(value)))
-        rest = sample.translate(None, _PLAIN)
-        escapes = rest.count(b"\\")
-    size = len(sample)
-    others = wide = more = 0
+    if escapes and not canonical and _CODE_POINT.search(sample):
+        return _measure(_canonical(bytes(value)), canonical=True)
+    size, marks = len(sample), len(rest)
+    digits = marks - len(rest.translate(None, _DIGITS))
+    symbols = marks - digits - escapes
+    wide = more = 0
     if not rest.isascii():
         high = rest.translate(None, _ASCII)
-        others = len(high)
-        more = others - len(high.translate(None, _CONTINUATION))
+        symbols -= len(high)
+        more = len(high) - len(high.translate(None, _CONTINUATION))
         wide = max(more - 2 * sum(map(high.count, _CHEAP)), 0)
-    digits = len(rest) - len(rest.translate(None, _DIGITS))
-    symbols = len(rest) - digits - escapes - others
-    density = max(_BY_SYMBOLS[1000 * symbols // size], _BY_DIGITS[1000 * digits // size]) if size else PROSE
+    by_symbols, by_digits = _BY_SYMBOLS[1000 * symbols // size], _BY_DIGITS[1000 * digits // size]
     if escapes > 1:
         escapes -= sample.count(b"\\\\")
     chars = size - more - escapes
     if size < whole:
         chars = chars * whole // size
         wide = wide * whole // size
-    return chars, wide, density
+    return chars, wide, max(by_symbols, by_digits)
 
 
-def _sample(value: bytes | Raw) -> tuple[bytes, int]:
-    """All of a raw JSON value, or some chunks of a long one, and its size; without the quotes of a string."""
-    view = memoryview(value)
-    if len(view) > 1 and view[0] == _QUOTE:
-        view = view[1:-1]
-    size = len(view)
-    if size <= SAMPLE_BYTES:
-        return view.tobytes(), size
+def _spread(view: memoryview, size: int) -> bytes:
+    """A sample of a long text: chunks of it, spread evenly."""
     whole_chunks = view[: size - size % CHUNK_BYTES].cast("Q")
-    return whole_chunks[:: -(-size // (CHUNKS * CHUNK_BYTES))].tobytes(), size
+    return whole_chunks[:: -(-size // (CHUNKS * CHUNK_BYTES))].tobytes()
 
 
 def _canonical(raw: bytes) -> bytes:
