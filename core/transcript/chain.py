@@ -76,7 +76,8 @@ def active_chain(log: Log) -> Chain:
     path = _path(tree, leaf)
     order = _with_siblings(tree.rows, path)
     rows = [tree.rows[i] for i in order]
-    cut = next((k for k in reversed(range(len(rows))) if rows[k].subtype and rows[k].is_boundary), -1)
+    boundaries = (k for k in reversed(range(len(rows))) if rows[k].subtype and rows[k].is_boundary)
+    cut = next(boundaries, -1) if tree.boundary >= 0 else -1
     return Chain(
         tuple(rows[cut + 1 :]), rows[cut] if cut >= 0 else None, tree.rows[leaf], tree.complete, tuple(tree.findings)
     )
@@ -148,23 +149,16 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
     """
     on_path = set(path)
     others = [i for i in range(len(rows)) if i not in on_path]
-    spoken = [i for i in others if rows[i].type == "assistant"]
+    spoken = [i for i in others if rows[i].response_id]
     results = [i for i in others if rows[i].tools and rows[i].type == "user"]
     if not (spoken or results):
         return path
-    said = [i for i in path if rows[i].type == "assistant"]
-    last = {rows[i].response_id: i for i in said}
-    """The last row on the path of each response."""
-    last.pop("", None)
+    last, home, answered = _responses(rows, path, {tool for i in results for tool in rows[i].tools})
     extra: dict[int, list[int]] = {}
     for i in spoken:
         if rows[i].response_id in last:
             extra.setdefault(last[rows[i].response_id], []).append(i)
-            said.append(i)
-    asked = {tool for i in results for tool in rows[i].tools}
-    home = {tool: i for i in said for tool in rows[i].tools if tool in asked}
-    """A row of the response that each call belongs to."""
-    answered = {tool for i in path if rows[i].type == "user" for tool in rows[i].tools if tool in asked}
+            home.update((tool, i) for tool in rows[i].tools)
     for i in results:
         tools = rows[i].tools
         if home.keys() >= set(tools) and not answered.issuperset(tools):
@@ -177,3 +171,26 @@ def _with_siblings(rows: Sequence[Entry], path: list[int]) -> list[int]:
         if i in extra:
             order += sorted(extra[i])
     return order
+
+
+def _responses(
+    rows: Sequence[Entry], path: list[int], calls: set[str]
+) -> tuple[dict[str, int], dict[str, int], set[str]]:
+    """The last row on the path of each response; of the `calls`, the row that each is made in, and which are answered.
+
+    All in one pass: of a long session, each costs as much as the reading of some megabytes.
+    """
+    last: dict[str, int] = {}
+    home: dict[str, int] = {}
+    answered: set[str] = set()
+    for i in path:
+        row = rows[i]
+        if row.response_id:
+            last[row.response_id] = i
+        for tool in row.tools:
+            if tool in calls:
+                if row.type == "user":
+                    answered.add(tool)
+                else:
+                    home[tool] = i
+    return last, home, answered
