@@ -6,6 +6,7 @@ deadline), and bodies go out as they are: what it does not know yet is sent and 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -39,7 +40,7 @@ class Access:
 
 
 class AnthropicEndpoint:
-    """An endpoint of the Messages API.
+    """An endpoint of the Messages API; its connections are closed once it is not used any more.
 
     `clock` gives seconds that only grow; `cancelled` is looked at between two events of a stream and while waiting.
     """
@@ -165,6 +166,8 @@ class AnthropicEndpoint:
                 base_url=self._access.base_url,
                 max_retries=0,
             )
+            # The SDK closes its connections only if the collector comes to it before it comes to the sockets.
+            weakref.finalize(self, self._made.close)
         return self._made
 
 

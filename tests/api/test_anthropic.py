@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -303,6 +305,27 @@ def test_a_cancelled_wait_ends_soon() -> None:
 
     assert caught.value.kind == "cancelled"
     assert time.now < 102
+
+
+def test_connections_are_closed_with_the_endpoint_whatever_the_collector_comes_to_first() -> None:
+    refused = answers.body_too_large()
+    with ScriptedApi([refused]) as api, warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", ResourceWarning)
+        gc.disable()
+        try:
+            failed = endpoint(api)
+            failed._client()
+            gc.collect(0)  # what comes now is of a younger generation, which a full collection begins with
+            with pytest.raises(ApiError) as caught:
+                failed.send(BODY)
+            around: list[object] = [failed, caught.value]
+            around.append(around)
+            del failed, caught, around
+            gc.collect()
+        finally:
+            gc.enable()
+
+    assert [str(w.message) for w in warned] == []
 
 
 def test_no_server_is_a_failure_of_the_network() -> None:
