@@ -19,9 +19,8 @@ from core.context.tokens import words
 from core.report import words as report_words
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from core.model import JSON
+    from core.results import Result
 
 _UNSEEN = r"\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 _CONTROL = re.compile(rf"[\x00-\x1f{_UNSEEN}]+")
@@ -107,9 +106,9 @@ def print_json(value: JSON, one_line: bool = False) -> None:
     click.echo(_LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
-def emit(result: BaseModel, one_line: bool = False) -> None:
+def emit(result: Result, one_line: bool = False) -> None:
     """Print a result as JSON."""
-    print_json(result.model_dump(mode="json"), one_line)
+    print_json(result.to_json(), one_line)
 
 
 def title(text: str) -> str:

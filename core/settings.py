@@ -7,39 +7,32 @@ of the user, the defaults.  Nothing here looks at the process's own environment:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationError
+import msgspec
+from msgspec import Meta
 
 from core import defaults
 from core.errors import SettingsError
-from core.layers import COMMANDS, DEFAULT, Value, layers, strongest
+from core.layers import COMMANDS, DEFAULT, Value, layers
 from core.model import JSON
 
 _SHOWN_CHARS = 80
 """Of a value that cannot be, in what is said about it."""
 
 
-def _number(value: JSON) -> JSON:
-    """The number that a variable's text says; in a file it is one."""
-    return int(value) if isinstance(value, str) else value
+Count = Annotated[int, Meta(ge=0, le=defaults.MOST)]
+Positive = Annotated[int, Meta(ge=1, le=defaults.MOST)]
 
 
-Count = Annotated[int, BeforeValidator(_number), Field(strict=True, ge=0, le=defaults.MOST)]
-Positive = Annotated[Count, Field(ge=1)]
-
-
-class Settings(BaseModel):
-    """All settings, checked and unchangeable; `origin(key)` says where a value was set.
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All settings, unchangeable, as `load` checked them; `origin(key)` says where a value was set.
 
     Units are in the names.  The sizes of the tail, the restored files and the tool results are those that the
     real client works with, so that what Foldmark writes behaves like what the client wrote itself.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     claude_dir: Path
     """The client's folder, with `projects/` in it."""
@@ -47,11 +40,11 @@ class Settings(BaseModel):
     """A model table that is laid in front of the bundled one."""
     allowed_roots: tuple[Path, ...] = ()
     """Folders outside `claude_dir` from which a program, as opposed to a person, may open transcripts."""
-    window_tokens: Count | None = Field(default=None, ge=defaults.LEAST_WINDOW_TOKENS)
+    window_tokens: Annotated[int, Meta(ge=defaults.LEAST_WINDOW_TOKENS, le=defaults.MOST)] | None = None
     """The context window, in place of the model's own."""
     keep_tokens: Count = defaults.KEEP_TOKENS
     """What a compaction keeps word for word at the end."""
-    summary_tokens: Count = Field(default=defaults.SUMMARY_TOKENS, ge=3_000, le=12_000)
+    summary_tokens: Annotated[int, Meta(ge=3_000, le=12_000)] = defaults.SUMMARY_TOKENS
     """Size of an offline summary: below 3,000 the requests no longer fit, above 12,000 nothing was gained."""
     restore_files: Count = defaults.RESTORE_FILES
     """How many of the last read files come back after a compaction."""
@@ -71,7 +64,7 @@ class Settings(BaseModel):
     """What one call of a model may take, all tries and waits together: what the vendor's own client gives it."""
     claude_program: str = "claude"
     """The name or the path of the program that is asked by the summariser `claude`."""
-    memory_tokens: Count = Field(default=defaults.MEMORY_TOKENS, ge=1_600)
+    memory_tokens: Annotated[int, Meta(ge=1_600, le=defaults.MOST)] = defaults.MEMORY_TOKENS
     """The most that the notes of a session take in a context, where 4 % of its window are no less."""
     memory_first_tokens: Count = defaults.MEMORY_FIRST_TOKENS
     """Of messages, before a session gets notes at all."""
@@ -90,11 +83,16 @@ class Settings(BaseModel):
     post_compact: tuple[str, ...] = ()
     """Shell commands that are told of a compaction."""
 
-    _origins: Mapping[str, str] = PrivateAttr(default_factory=dict)
+    origins: Mapping[str, str] = MappingProxyType({})
+    """No setting, but where those are from that were set."""
 
     def origin(self, key: str) -> str:
         """Say where `key` was set: "command line", a variable's name, a file's path, or "default"."""
-        return self._origins.get(key, DEFAULT)
+        return self.origins.get(key, DEFAULT)
+
+
+KEYS = tuple(key for key in Settings.__struct_fields__ if key != "origins")
+"""The names of all settings."""
 
 
 def load(
@@ -111,31 +109,48 @@ def load(
     Raises SettingsError for a value that cannot be, an unknown key, or a file that cannot be read; with `faults`, all
     that is left out, and said there.
     """
-    keys = Settings.model_fields
-    given = layers(keys, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides, faults=faults)
-    while True:
-        values = strongest(given)
+    given = layers(KEYS, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides, faults=faults)
+    kinds = get_type_hints(Settings, include_extras=True)
+    found: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for key in dict.fromkeys((*KEYS, *(key for layer in given for key in layer))):
+        for value in (layer[key] for layer in reversed(given) if key in layer):
+            try:
+                found[key] = _checked(key, value, home, kinds)
+            except SettingsError as fault:
+                if faults is None:
+                    raise
+                faults.append(fault)
+            else:
+                origins[key] = value.origin
+                break
+    return Settings(**found, origins=origins)
+
+
+def _checked(key: str, given: Value, home: Path, kinds: Mapping[str, Any]) -> object:
+    """The value as what it has to be."""
+    if key not in KEYS:
+        raise _unknown(key, given)
+    value = _with_paths(key, given, home)
+    try:
         try:
-            settings = Settings.model_validate({k: _with_paths(k, v, home) for k, v in values.items()})
-        except ValidationError as error:
-            key = str(error.errors()[0]["loc"][0])
-            fault = _explained(key, values[key])
-            if faults is None:
-                raise fault from None
-            faults.append(fault)
-            del next(layer for layer in reversed(given) if key in layer)[key]
-        else:
-            settings._origins = {k: v.origin for k, v in values.items()}  # noqa: SLF001 (the same module)
-            return settings
+            return msgspec.convert(value, kinds[key])
+        except msgspec.ValidationError:
+            if not isinstance(value, str):
+                raise
+            return msgspec.convert(int(value), kinds[key])  # a variable says a number as text
+    except (msgspec.ValidationError, ValueError):
+        allowed = f"allowed: {_allowed(key, kinds[key])}"
+        raise SettingsError(f"{given.origin}: {key} cannot be {_shown(given.value)}", allowed) from None
 
 
-def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | tuple[Path, ...]:
+def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | list[Path]:
     """Make paths absolute: `~` is the home folder, relative ones start where they were set."""
     match key, given.value:
         case (("claude_dir" | "models_file"), str(text)):
             return _path(text, given.base, home)
         case "allowed_roots", list(texts):
-            return tuple(_path(str(text), given.base, home) for text in texts)
+            return [_path(str(text), given.base, home) for text in texts]
     return given.value
 
 
@@ -145,13 +160,12 @@ def _path(text: str, base: Path, home: Path) -> Path:
     return base / text
 
 
-def _explained(key: str, given: Value) -> SettingsError:
-    """Name the place, the key and what it may be."""
-    if key not in Settings.model_fields:
-        near = get_close_matches(key, Settings.model_fields, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(Settings.model_fields)}"
-        return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", hint)
-    return SettingsError(f"{given.origin}: {key} cannot be {_shown(given.value)}", f"allowed: {_allowed(key)}")
+def _unknown(key: str, given: Value) -> SettingsError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(key, KEYS, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS)}"
+    return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", hint)
 
 
 def _shown(value: JSON) -> str:
@@ -162,9 +176,8 @@ def _shown(value: JSON) -> str:
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}..."
 
 
-def _allowed(key: str) -> str:
-    field = Settings.model_fields[key]
-    if choices := [str(choice) for choice in get_args(field.annotation) if isinstance(choice, str)]:
+def _allowed(key: str, kind: Any) -> str:
+    if choices := [str(choice) for choice in get_args(kind) if isinstance(choice, str)]:
         return ", ".join(choices)
     if key == "allowed_roots":
         return "a list of folders"
@@ -172,8 +185,8 @@ def _allowed(key: str) -> str:
         return "a list of shell commands"
     if key in ("claude_dir", "models_file"):
         return "a path"
-    if field.annotation is str:
+    if kind is str:
         return "a text"
-    lowest = max(getattr(rule, "ge", 0) for rule in field.metadata)
-    highest = min(getattr(rule, "le", defaults.MOST) for rule in field.metadata)
-    return f"a whole number from {lowest:,} to {highest:,}"
+    number = get_args(kind)[0] if type(None) in get_args(kind) else kind
+    bounds = number.__metadata__[0]
+    return f"a whole number from {bounds.ge:,} to {bounds.le:,}"

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from core.service.compact import compact
 from core.service.host import NAME, has_notes, wanted
 from core.service.inline import spooled, with_messages
@@ -74,7 +76,7 @@ class Asked:
         if self.choices.how == "auto" and not self.results:
             found = self.looked_at()
             if not isinstance(found, SummaryRequest) and found.how != "none":
-                return found.model_copy(update={"reason": _NONE_NEEDED.format(found.how)})
+                return msgspec.structs.replace(found, reason=_NONE_NEEDED.format(found.how))
         return wanted(lambda writer: self._run(writer, self.choices))
 
     def looked_at(self) -> CompactResult | SummaryRequest:

@@ -12,11 +12,11 @@ import anyio
 from mcp.server import MCPServer, ServerRequestContext
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import ListResourcesResult, PaginatedRequestParams, Resource
-from pydantic import BaseModel
 
 from core.model import block_text
 from core.redact.text import redact
 from core.redact.values import redact_json
+from core.results import Result
 from core.service.context import context_report
 from core.service.history import output as read_output
 from core.service.history import stored_outputs
@@ -162,6 +162,6 @@ def _number(text: str) -> int:
     raise ResourceNotFoundError("offset is a whole number, from 0 up")
 
 
-def _json(result: BaseModel) -> str:
-    value, _ = redact_json(result.model_dump(mode="json"))
+def _json(result: Result) -> str:
+    value, _ = redact_json(result.to_json())
     return json.dumps(value, ensure_ascii=False)

@@ -13,13 +13,14 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel
+from msgspec.structs import fields
 
 from cli.errors import WRONG_USAGE
 from core import errors
 from core.report.data import Report
+from core.results import Result
 from core.service.ask import AskResult
 from core.service.check import CheckResult
 from core.service.compact import CompactResult
@@ -39,7 +40,7 @@ from core.service.view import ViewResult
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "json.md"
-COMMANDS: dict[str, type[BaseModel]] = {
+COMMANDS: dict[str, type[Result]] = {
     "": Home,
     "sessions": SessionList,
     "context": ContextReport,
@@ -98,7 +99,7 @@ _MORE_KINDS = {
 
 def page() -> str:
     """The whole text."""
-    parts: dict[str, type[BaseModel]] = {}
+    parts: dict[str, type[Result]] = {}
     sections = []
     for command, model in COMMANDS.items():
         name = f"foldmark {command}".strip()
@@ -120,31 +121,31 @@ def _kinds() -> str:
     return "".join(f"| {name} | {code} | {_line(text)} |\n" for name, code, text in rows)
 
 
-def _section(model: type[BaseModel], parts: dict[str, type[BaseModel]]) -> str:
+def _section(model: type[Result], parts: dict[str, type[Result]]) -> str:
     texts = meanings(model)
     rows = [
-        f"| `{name}` | {_type(field.annotation, parts)} | {_line(texts.get(name, ''))} |"
-        for name, field in model.model_fields.items()
+        f"| `{field.name}` | {_type(field.type, parts)} | {_line(texts.get(field.name, ''))} |"
+        for field in fields(model)
     ]
     rows += [
-        f"| `{name}` | {_type(field.return_type, parts)} | {_line(field.description or '')} |"
-        for name, field in model.model_computed_fields.items()
+        f"| `{name}` | {_type(get_type_hints(of.fget)['return'], parts)} | {_line(inspect.getdoc(of) or '')} |"
+        for name, of in ((name, getattr(model, name)) for name in model.derived)
     ]
     return "\n".join(
         [_line(inspect.getdoc(model) or ""), "", "| key | type | meaning |", "| --- | --- | --- |", *rows, ""]
     )
 
 
-def meanings(model: type[BaseModel]) -> dict[str, str]:
+def meanings(model: type[Result]) -> dict[str, str]:
     """What each field of a model, or of one that it is a kind of, means."""
     texts: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        if issubclass(base, BaseModel) and base is not BaseModel:
+        if issubclass(base, Result):
             texts |= _docstrings(base)
     return texts
 
 
-def _docstrings(model: type[BaseModel]) -> dict[str, str]:
+def _docstrings(model: type[Result]) -> dict[str, str]:
     """What stands below the fields of a class; else below the name of their type."""
     module = ast.parse(inspect.getsource(inspect.getmodule(model) or model))
     body = next(n.body for n in module.body if isinstance(n, ast.ClassDef) and n.name == model.__name__)
@@ -179,10 +180,10 @@ def _of_alias(name: str, module: ast.Module) -> str:
     return ""
 
 
-def _type(kind: Any, parts: dict[str, type[BaseModel]]) -> str:
+def _type(kind: Any, parts: dict[str, type[Result]]) -> str:
     """Say what a value is; the models in it are put among the parts."""
     inner = get_args(kind)
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
+    if isinstance(kind, type) and issubclass(kind, Result):
         parts.setdefault(kind.__name__, kind)
         return f"[{kind.__name__}](#{kind.__name__.lower()})"
     match get_origin(kind):

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_type_hints
+from typing import Any
 
 import click
 from mcp_types import Tool
@@ -23,6 +23,7 @@ from core.settings import load
 from mcp_server.config import Config
 from mcp_server.server import make_server
 from mcp_server.tools import all_tools
+from mcp_server.tools.base import answer_of
 from scripts import json_docs
 
 ROOT = Path(__file__).parents[1]
@@ -99,9 +100,8 @@ def _tool(tool: Tool) -> str:
 
 def _meanings(name: str) -> dict[str, str]:
     """What the keys of a tool's answer mean: it is annotated with their model."""
-    function = next(tool.fn for tool in all_tools() if tool.name == name)
-    (model,) = get_type_hints(function, include_extras=True)["return"].__metadata__
-    return json_docs.meanings(model)
+    answer = answer_of(next(tool.fn for tool in all_tools() if tool.name == name))
+    return json_docs.meanings(answer) if answer else {}
 
 
 def _table(head: str, schema: Mapping[str, Any], meanings: Mapping[str, str] = MappingProxyType({})) -> list[str]:

@@ -38,6 +38,8 @@ def command(
 ) -> None:
     """Show what fills the window of SESSION: by kind and by tool, the largest parts, the thresholds."""
     with options.read_ahead(session) as begun:
+        import msgspec
+
         from core.context.tokens.window import Measuring
         from core.service.context import context_report
         from core.service.session import opened
@@ -48,7 +50,7 @@ def command(
         with opened(file, measuring=Measuring.of(settings), begun=begun) as found:
             report = context_report(found, endpoint)
             if stages:
-                report = report.model_copy(update={"stages": _looked(found, settings)})
+                report = msgspec.structs.replace(report, stages=_looked(found, settings))
     if as_json:
         ui.emit(report)
         return

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+import msgspec
+
+from core.results import Result
 
 Place: TypeAlias = Literal["kept", "changed", "stored", "gone"]
 """kept: word for word in the context.  changed: in the context with something shorter in its place, readable on
@@ -13,11 +15,7 @@ Standing: TypeAlias = Literal["verbatim", "in part", "stored", "gone"]
 """Of what a person said: all of it, or its beginning, is in the context; or it can be read on demand; or neither."""
 
 
-class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class Side(_Data):
+class Side(Result, frozen=True, kw_only=True):
     """One of the two contexts: what it is made of, in tokens, and what the next request on it costs, in US dollars."""
 
     id: str
@@ -34,14 +32,14 @@ class Side(_Data):
     """`warm`, `cold`: with what the cache holds then; None where the price is not known."""
 
 
-class PlaceCount(_Data):
+class PlaceCount(Result, frozen=True, kw_only=True):
     """How much of before is in a place now: its messages, and the tokens that they had."""
 
     messages: int
     tokens: int
 
 
-class PartLine(_Data):
+class PartLine(Result, frozen=True, kw_only=True):
     """One of the largest parts of before, and where it went; `id` is what `output` takes."""
 
     id: str
@@ -52,7 +50,7 @@ class PartLine(_Data):
     place: Place
 
 
-class Said(_Data):
+class Said(Result, frozen=True, kw_only=True):
     """A request or a lasting statement of a person; `text` without secrets, cut."""
 
     id: str
@@ -60,7 +58,7 @@ class Said(_Data):
     standing: Standing
 
 
-class NameCoverage(_Data):
+class NameCoverage(Result, frozen=True, kw_only=True):
     """Which of the paths and symbols of what was taken out the context still names; `missing` holds the likeliest."""
 
     paths: int
@@ -70,7 +68,7 @@ class NameCoverage(_Data):
     missing: list[str]
 
 
-class Fidelity(_Data):
+class Fidelity(Result, frozen=True, kw_only=True):
     """How true and how complete a summary is: the parts of its claims that hold, and of what must be known it says.
 
     Of a compaction it is what the summariser wrote; of a report, what stands in the context.  Only names, figures,
@@ -90,7 +88,7 @@ class Fidelity(_Data):
     ledger_tokens: int
 
 
-class Report(_Data):
+class Report(Result, frozen=True, kw_only=True):
     """A comparison of two contexts, all tokens by one estimator."""
 
     before: Side
@@ -105,5 +103,5 @@ class Report(_Data):
     gone: list[str]
     fidelity: Fidelity | None = None
     """Of the summary that the context got; None where it got none."""
-    warnings: list[str] = []
+    warnings: list[str] = msgspec.field(default_factory=list)
     """That the two share nothing, or are the same."""

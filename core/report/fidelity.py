@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from core.compaction.source import Source
 from core.compaction.verify import Verification, verify
 from core.facts.text import cut, one_line
@@ -42,7 +44,7 @@ def fidelity_of_context(before: Sequence[Message], after: Sequence[Message], cwd
     kept = [m for m in new if m not in summaries]
     found = fidelity(verify(text, Source(SummaryRequest(old, cwd=cwd, transcript=history), kept)))
     ledger = split_ledger(text)[1]
-    return found.model_copy(update={"repaired": bool(ledger), "ledger_tokens": room_tokens(ledger)})
+    return msgspec.structs.replace(found, repaired=bool(ledger), ledger_tokens=room_tokens(ledger))
 
 
 def _lines(found: Iterable[tuple[str, str]]) -> list[str]:

@@ -26,11 +26,12 @@ from core.errors import Damaged, InputError, NoUsableMemory
 from core.memory.files import MemoryFiles
 from core.model import Message, block_text
 from core.redact.text import redact
+from core.results import Result
 from core.service.by_notes import by_notes
 from core.service.job import Choices
 from core.service.operation import Operation, StageReport
 from core.service.plain import sendable, tools_of
-from core.service.session import Result, Session, SessionRef, opened, window_of
+from core.service.session import Session, SessionRef, opened, window_of
 from core.service.surroundings import Surroundings, Workstation
 from core.service.usage import Spent, spent
 from core.stages.base import Stage
@@ -61,7 +62,7 @@ _SYSTEM = (
 )
 
 
-class Recovery(Result):
+class Recovery(Result, frozen=True, kw_only=True):
     """A refused request that went through after all."""
 
     reason: str
@@ -72,7 +73,7 @@ class Recovery(Result):
     limit_tokens: int | None
 
 
-class AskResult(Result):
+class AskResult(Result, frozen=True, kw_only=True):
     """The answer, what it cost, and what had to be done for it."""
 
     session: SessionRef

@@ -7,15 +7,16 @@ from itertools import chain
 from pathlib import Path
 
 from core.errors import WrongFormat
+from core.results import Result
 from core.service.operation import Operation, Target, digest_of
-from core.service.session import Result, Session, SessionRef
+from core.service.session import Session, SessionRef
 from core.transcript.check import check as findings_of
 from core.transcript.findings import NOTES, Finding
 from core.transcript.materialize import derived_id
 from core.transcript.repair import repair
 
 
-class FindingLine(Result):
+class FindingLine(Result, frozen=True, kw_only=True):
     """One thing that is wrong, or worth knowing."""
 
     kind: str
@@ -29,7 +30,7 @@ class FindingLine(Result):
     """Otherwise it is worth knowing, and no more."""
 
 
-class CheckResult(Result):
+class CheckResult(Result, frozen=True, kw_only=True):
     """All findings; `ok` when none of them is damage."""
 
     session: SessionRef

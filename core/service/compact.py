@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+import msgspec
+
 from core.errors import ApiError, NothingToCompact, NoUsableMemory, SummaryRejected
 from core.service.automatic import warnings_of
 from core.service.by_notes import memory
@@ -37,7 +39,7 @@ def compact(file: SessionFile, summarizer: Summarizer, choices: Choices) -> Comp
                 result = WAYS[choices.how](job)
             except NothingToCompact as nothing:
                 result = job.unchanged(str(nothing))
-            return result.model_copy(update={"warnings": (*result.warnings, *warnings_of(session))})
+            return msgspec.structs.replace(result, warnings=[*result.warnings, *warnings_of(session)])
 
     breaker = None if choices.target.dry_run else guards.breaker(file)
     try:

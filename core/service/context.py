@@ -20,16 +20,17 @@ from core.context.tokens.cost import next_request_cost
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State
+from core.results import Result
 from core.service.automatic import warnings_of
 from core.service.plain import counted_tokens
-from core.service.session import Result, Session, SessionRef
+from core.service.session import Session, SessionRef
 from core.transcript.entries import Entry
 
 LARGEST = 10
 """How many of the largest parts are named."""
 
 
-class Tokens(Result):
+class Tokens(Result, frozen=True, kw_only=True):
     """The size of the context a resume would load, in tokens."""
 
     total: int
@@ -41,7 +42,7 @@ class Tokens(Result):
     """The true figure lies within `total` plus or minus this."""
 
 
-class Window(Result):
+class Window(Result, frozen=True, kw_only=True):
     """The window of the model, and the levels at which something happens."""
 
     window_tokens: int
@@ -57,7 +58,7 @@ class Window(Result):
     """The model table does not know the model, and nobody said how large its window is."""
 
 
-class LargePart(Result):
+class LargePart(Result, frozen=True, kw_only=True):
     """One of the largest parts: `id` is what `output` and `snip` take."""
 
     id: str
@@ -70,7 +71,7 @@ class LargePart(Result):
     """Of the whole context."""
 
 
-class Boundary(Result):
+class Boundary(Result, frozen=True, kw_only=True):
     """A compaction that the file records."""
 
     uuid: str
@@ -78,7 +79,7 @@ class Boundary(Result):
     offset: int
 
 
-class StageOutlook(Result):
+class StageOutlook(Result, frozen=True, kw_only=True):
     """What one stage would free by itself, or a compaction by an offline summary (`full`)."""
 
     stage: str
@@ -87,7 +88,7 @@ class StageOutlook(Result):
     """Why that is nothing; else what it costs and saves on the prompt cache, "" where that is not known."""
 
 
-class ContextReport(Result):
+class ContextReport(Result, frozen=True, kw_only=True):
     """What fills the window."""
 
     session: SessionRef

@@ -13,14 +13,14 @@ from core.context.tokens.models import load as load_models
 from core.errors import FoldmarkError, NoServer, SettingsError
 from core.hosts.base import NAME, Launch, Machine
 from core.hosts.probe import probe
-from core.service.session import Result
+from core.results import Result
 from core.service.setup import HostState, host_states
-from core.settings import Settings
+from core.settings import KEYS, Settings
 from core.transcript.live import open_sessions
 from core.transcript.projects import session_files
 
 
-class Check(Result):
+class Check(Result, frozen=True, kw_only=True):
     """One thing that was looked at, and what to do when it is not well."""
 
     name: str
@@ -29,7 +29,7 @@ class Check(Result):
     advice: str = ""
 
 
-class SettingLine(Result):
+class SettingLine(Result, frozen=True, kw_only=True):
     """A setting, its value, and where the value was set."""
 
     name: str
@@ -37,7 +37,7 @@ class SettingLine(Result):
     origin: str
 
 
-class DoctorReport(Result):
+class DoctorReport(Result, frozen=True, kw_only=True):
     """The state of things; `ok` when nothing is a problem."""
 
     version: str
@@ -63,10 +63,7 @@ def doctor(
     checks.append(_server(launch, machine.env))
     hosts = host_states(machine)
     checks += [_broken(host) for host in hosts if host.problem or host.missing]
-    lines = [
-        SettingLine(name=key, value=_value(getattr(settings, key)), origin=settings.origin(key))
-        for key in type(settings).model_fields
-    ]
+    lines = [SettingLine(name=key, value=_value(getattr(settings, key)), origin=settings.origin(key)) for key in KEYS]
     ok = all(c.state != "problem" for c in checks)
     python = sys.version.split()[0]
     return DoctorReport(version=__version__, python=python, ok=ok, checks=checks, hosts=hosts, settings=lines)

@@ -11,8 +11,9 @@ from itertools import islice
 from core.errors import WrongPattern, WrongUsage
 from core.facts.text import cut, one_line
 from core.ids import one_of
+from core.results import Result
 from core.service.items import Item, Where, all_items, stored_items
-from core.service.session import Result, Session, SessionRef
+from core.service.session import Session, SessionRef
 from core.transcript.store import Store
 
 _CONTEXT_CHARS = 100
@@ -23,7 +24,7 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
 """Text that stands in JSON as it is."""
 
 
-class OutputLine(Result):
+class OutputLine(Result, frozen=True, kw_only=True):
     """One thing that can be read: `id` names it, `name` is the tool of a result."""
 
     id: str
@@ -32,28 +33,28 @@ class OutputLine(Result):
     where: Where
 
 
-class OutputList(Result):
+class OutputList(Result, frozen=True, kw_only=True):
     """What a session holds, in order."""
 
     session: SessionRef
     outputs: list[OutputLine]
 
 
-class TextLine(OutputLine):
+class TextLine(OutputLine, frozen=True, kw_only=True):
     """The same with what there is to read: how many characters, and how they begin, on one line."""
 
     chars: int
     begin: str
 
 
-class TextList(Result):
+class TextList(Result, frozen=True, kw_only=True):
     """What a session holds, in order."""
 
     session: SessionRef
     outputs: list[TextLine]
 
 
-class OutputText(Result):
+class OutputText(Result, frozen=True, kw_only=True):
     """One text, or the asked lines of it (`first_line` counts from 1)."""
 
     session: SessionRef
@@ -66,7 +67,7 @@ class OutputText(Result):
     total_lines: int
 
 
-class SearchHit(Result):
+class SearchHit(Result, frozen=True, kw_only=True):
     """One line that matches, in the text of `id`; "…" stands where a long one was cut."""
 
     id: str
@@ -77,7 +78,7 @@ class SearchHit(Result):
     text: str
 
 
-class SearchResult(Result):
+class SearchResult(Result, frozen=True, kw_only=True):
     """The lines that match; `more` when there were more than asked for."""
 
     session: SessionRef

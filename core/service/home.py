@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from core.context.tokens.window import Measuring
 from core.errors import FoldmarkError
 from core.service.context import ContextReport, context_report
@@ -15,7 +17,7 @@ SHOWN = 5
 """Of the newest sessions: what a person takes in at a glance."""
 
 
-class Home(SessionList):
+class Home(SessionList, frozen=True, kw_only=True):
     """The newest sessions of a folder, or of all where it has none, and what fills the newest."""
 
     folder: str
@@ -29,7 +31,7 @@ def home(claude_dir: Path, folder: Path, measuring: Measuring) -> Home:
     found, of = list_sessions(claude_dir, folder, SHOWN), str(folder)
     if not found.sessions:
         found, of = list_sessions(claude_dir, None, SHOWN), ""
-    return Home(**dict(found), folder=of, newest=_newest(found, measuring))
+    return Home(**msgspec.structs.asdict(found), folder=of, newest=_newest(found, measuring))
 
 
 def _newest(found: SessionList, measuring: Measuring) -> ContextReport | None:

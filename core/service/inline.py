@@ -19,7 +19,7 @@ from core.service.view import view
 from core.transcript.projects import SessionFile, session_file
 
 
-class InlineResult(CompactResult):
+class InlineResult(CompactResult, frozen=True, kw_only=True):
     """A compaction, and the messages that the next request is made of.
 
     `output` holds them too; what was taken out is stored beside it.
@@ -42,4 +42,4 @@ def spooled(messages: Sequence[Mapping[str, JSON]]) -> Iterator[SessionFile]:
 def with_messages(result: CompactResult) -> InlineResult:
     """The result with what its output holds, or would go on to hold where nothing was written."""
     with opened(session_file(Path(result.output))) as session:
-        return InlineResult(**dict(result), messages=view(session).messages)
+        return InlineResult(**msgspec.structs.asdict(result), messages=view(session).messages)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import msgspec
+
 from core.compaction.full import Context, Options
 from core.compaction.hooks import NO_HOOKS, About, Hooks
 from core.compaction.memory import DEFAULT_TAIL, TailRules
@@ -31,16 +33,16 @@ Done = Literal["memory", "full", "partial", "micro", "none"]
 """In which way it was done."""
 
 
-class CompactResult(Outcome):
+class CompactResult(Outcome, frozen=True, kw_only=True):
     """One compaction, done, planned, or found to be needless (`changed` is false, `reason` says why)."""
 
     how: Done
     """memory: by the notes of the session.  full: by a summary.  partial: by a summary of one part.  micro: by tool
     results that give way.  none: nothing is to be done, `reason` says why."""
     summarizer: str = ""
-    restored: tuple[str, ...] = ()
+    restored: list[str] = msgspec.field(default_factory=list)
     """What the model gets again: files by their path, as they are on disk now; plan, skills and the like by name."""
-    warnings: tuple[str, ...] = ()
+    warnings: list[str] = msgspec.field(default_factory=list)
     """What a person should know: another summariser took over, a hook failed."""
     usage: Spent = Spent()
     """All zeros where no model was asked."""

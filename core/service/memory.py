@@ -22,7 +22,8 @@ from core.memory.operations import Add, Operation, Replace, apply
 from core.memory.part import Part, Unseen, chunks, unseen
 from core.model import JSON, Message, Usage, block_text
 from core.redact.values import redact_messages
-from core.service.session import Result, Session, SessionRef, opened
+from core.results import Result
+from core.service.session import Session, SessionRef, opened
 from core.service.usage import Spent, spent
 from core.transcript.live import FileState
 from core.transcript.projects import SessionFile
@@ -40,7 +41,7 @@ _WHOLE = 1_000_000_000
 """A room in which nothing is cut."""
 
 
-class MemoryView(Result):
+class MemoryView(Result, frozen=True, kw_only=True):
     """The notes of a session."""
 
     session: SessionRef
@@ -57,7 +58,7 @@ class MemoryView(Result):
     """How many of the last updates failed, one after the other."""
 
 
-class MemoryUpdate(Result):
+class MemoryUpdate(Result, frozen=True, kw_only=True):
     """An update of the notes of one session, or why there was none (`changed` is false)."""
 
     session: SessionRef
@@ -72,7 +73,7 @@ class MemoryUpdate(Result):
     """What these have in the context."""
     operations: int = 0
     """How many changes were made."""
-    refused: tuple[str, ...] = ()
+    refused: list[str] = msgspec.field(default_factory=list)
     """What was not done, and why."""
     archived: int = 0
     """How many entries left the notes."""
@@ -289,7 +290,7 @@ class _Work:
             messages=self.messages,
             tokens=self.tokens,
             operations=self.operations,
-            refused=self.refused,
+            refused=[*self.refused],
             archived=self.archived,
             covers=self.notes.covers,
             calls=self.calls,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from core.service.job import CompactResult, Job
+from core.service.operation import Outcome
 from core.service.stages import StageResult, StageRun, write_projection
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
@@ -30,7 +31,8 @@ def micro(job: Job) -> CompactResult:
 def as_compaction(done: StageResult) -> CompactResult:
     """What stages did to tool results, as a compaction."""
     is_needed = done.changed or done.tokens_after < done.tokens_before
-    return CompactResult(**dict(done), how="micro" if is_needed else "none")
+    same = {key: getattr(done, key) for key in Outcome.__struct_fields__}
+    return CompactResult(**same, how="micro" if is_needed else "none")
 
 
 def budget_of(run: StageRun, settings: ToolBudgetSettings | None) -> ToolBudget:

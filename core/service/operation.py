@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import msgspec
-from pydantic import computed_field
 
 from core.errors import Changed, WrongFormat
 from core.model import Message
-from core.service.session import CLAUDE_CODE, Result, Session, SessionRef
+from core.results import Result
+from core.service.session import CLAUDE_CODE, Session, SessionRef
 from core.transcript.documents import record_of, write_document
 from core.transcript.formats import FORMATS
 from core.transcript.formats.markdown import write_markdown
@@ -56,14 +56,14 @@ class Target:
     """Seconds since 1970: in place, tells a row that is being written from a torn one (None: all are torn)."""
 
 
-class StageReport(Result):
+class StageReport(Result, frozen=True, kw_only=True):
     """What one stage did."""
 
     stage: str
     tokens_freed: int
 
 
-class Loss(Result):
+class Loss(Result, frozen=True, kw_only=True):
     """Where the messages of before are now: word for word in the context, to be read on demand, or nowhere."""
 
     kept: int
@@ -71,7 +71,7 @@ class Loss(Result):
     gone: int
 
 
-class Outcome(Result):
+class Outcome(Result, frozen=True, kw_only=True):
     """What an operation did, would do, or found needless (`changed` is false, `reason` says why)."""
 
     session: SessionRef
@@ -84,18 +84,18 @@ class Outcome(Result):
     tokens_after: int
     stages: list[StageReport]
     loss: Loss
-    verdicts: tuple[str, ...] = ()
+    verdicts: list[str] = msgspec.field(default_factory=list)
     """What rewriting the prompt cache costs and what sending less saves, in words."""
     changed: bool
     reason: str
 
-    @computed_field  # type: ignore[prop-decorator]  # properties are what it is for
+    derived: ClassVar = ("resume", "undo")
+
     @property
     def resume(self) -> str:
         """The command that goes on from the result; "" where it is not there, or no session of Claude Code."""
         return resume_command(self.output, self.output_id, self.session.format) if self._is_there else ""
 
-    @computed_field  # type: ignore[prop-decorator]  # as above
     @property
     def undo(self) -> str:
         """The command that takes it back; "" where nothing is there."""

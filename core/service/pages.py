@@ -12,7 +12,7 @@ from core.service.history import OutputText
 from core.service.view import ViewResult
 
 
-class OutputPage(OutputText):
+class OutputPage(OutputText, frozen=True, kw_only=True):
     """A piece of the lines that were asked for."""
 
     offset: int
@@ -31,7 +31,7 @@ def page_of(found: OutputText, offset: int, most_chars: int) -> OutputPage:
     text = redact(found.text)  # as a whole: a piece may end within a secret
     end = end_of_piece(text, offset, most_chars)
     piece = {"text": text[offset:end], "offset": offset, "total_chars": len(text)}
-    return OutputPage(**{**dict(found), **piece}, next_offset=end if end < len(text) else None)
+    return OutputPage(**{**msgspec.structs.asdict(found), **piece}, next_offset=end if end < len(text) else None)
 
 
 def end_of_piece(text: str, offset: int, most_chars: int) -> int:
@@ -43,7 +43,7 @@ def end_of_piece(text: str, offset: int, most_chars: int) -> int:
     return line_end + 1 if line_end >= 0 else end
 
 
-class ViewPage(ViewResult):
+class ViewPage(ViewResult, frozen=True, kw_only=True):
     """Some of the messages of the next model call."""
 
     offset: int

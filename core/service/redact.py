@@ -10,8 +10,9 @@ from pathlib import Path
 from core.errors import Damaged, InputError, WrongFormat
 from core.model import JSON, Block, mapping
 from core.redact.text import Hit
+from core.results import Result
 from core.service.operation import Operation, Target, attempted, digest_of, source_of
-from core.service.session import CLAUDE_CODE, Result, Session, SessionRef, opened
+from core.service.session import CLAUDE_CODE, Session, SessionRef, opened
 from core.transcript.decode import decode_json
 from core.transcript.materialize import derived_id
 from core.transcript.page import Body
@@ -24,7 +25,7 @@ _BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "too
 _FIELDS = {"message": "text", "content": "text", "rendered": "attachment"}
 
 
-class Secret(Result):
+class Secret(Result, frozen=True, kw_only=True):
     """One secret: `kind`, and where it is; `masked` shows what all of its kind begin with, and how long it is."""
 
     kind: str
@@ -39,7 +40,7 @@ class Secret(Result):
     masked: str
 
 
-class RedactResult(Result):
+class RedactResult(Result, frozen=True, kw_only=True):
     """The secrets of a session, and the copy without them: `changed` where it was written now, `output` where it is
     there."""
 

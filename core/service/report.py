@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from core.context.sizes import parts_of_messages, tokens_by_kind
 from core.context.tokens.cost import next_request_cost
 from core.context.tokens.estimate import Estimator
@@ -102,7 +104,7 @@ def _side(session: Session, tokens: Sequence[int], size: ContextSize, model: Mod
     parts, estimator = parts_of_messages(session.messages), Estimator(model, size.calibration)
     at = levels(model, window_of(session, model))
     return Side(
-        **session.ref.model_dump(),
+        **msgspec.structs.asdict(session.ref),
         model=model.id,
         messages=len(session.messages),
         tokens=total,

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 from msgspec import Raw
-from pydantic import BaseModel, ConfigDict
 
 from core.context.dialect import NEWEST, Dialect
 from core.context.sizes import (
@@ -29,6 +28,7 @@ from core.context.tokens.window import AS_FOUND, Levels, Measuring, levels
 from core.context.view import messages_of
 from core.model import Block, Message
 from core.redact.text import redact
+from core.results import Result
 from core.transcript.chain import Transcript, aload, load
 from core.transcript.formats import expect_one, find_format, read
 from core.transcript.formats.conversation import Conversation
@@ -40,13 +40,7 @@ from core.transcript.reader import Reading
 CLAUDE_CODE = "claude-code"
 
 
-class Result(BaseModel):
-    """Base of all results: what the command line prints as JSON and the server returns."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class SessionRef(Result):
+class SessionRef(Result, frozen=True, kw_only=True):
     """Which transcript a result is about."""
 
     id: str

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
+from core.results import Result
 from core.times import stamp
 from core.transcript.listing import SessionInfo, State, described, sessions
 from core.transcript.live import open_sessions
@@ -16,10 +15,8 @@ from core.transcript.locate import leads_into
 from core.transcript.projects import session_files
 
 
-class SessionLine(BaseModel):
+class SessionLine(Result, frozen=True, kw_only=True):
     """One session, as a list shows it."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: str
     path: str
@@ -37,10 +34,8 @@ class SessionLine(BaseModel):
     state: State
 
 
-class SessionList(BaseModel):
+class SessionList(Result, frozen=True, kw_only=True):
     """The sessions, the newest first; `more` when the limit left some out."""
-
-    model_config = ConfigDict(frozen=True)
 
     sessions: list[SessionLine]
     """Of all folders, or of the one that was asked for."""

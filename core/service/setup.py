@@ -19,7 +19,7 @@ from core.hosts.edit import entry_in, with_entry, without_entry
 from core.hosts.known import HOSTS, find_host
 from core.model import JSON
 from core.redact.text import redact
-from core.service.session import Result
+from core.results import Result
 from core.transcript.live import FileState
 from core.transcript.ordinary import open_ordinary
 from core.transcript.writer import make_private, put, remove, replace, write_new
@@ -28,7 +28,7 @@ Runner = Callable[[Sequence[str]], int]
 """Runs a program to its end and gives its exit code; 127 where there is none of that name."""
 
 
-class SetupResult(Result):
+class SetupResult(Result, frozen=True, kw_only=True):
     """What was, or would be, done to the settings of a host."""
 
     host: str
@@ -45,7 +45,7 @@ class SetupResult(Result):
     """What a person has to do now."""
 
 
-class HostState(Result):
+class HostState(Result, frozen=True, kw_only=True):
     """Whether a host is on this machine, and whether the server is registered with it."""
 
     host: str
@@ -135,14 +135,14 @@ def apply_setup(setup: Setup, run: Runner) -> SetupResult:
     if setup.after is None or not _is_registered(setup.host, setup.after):
         _write(setup, state)
         _forget(setup)
-        return result.model_copy(update={"changed": True})
+        return msgspec.structs.replace(result, changed=True)
     backup, folders = _keep(setup), _folders(setup)
     if not _done_by_host(setup, run):
         _write(setup, _state_of(setup))
     left = _content(setup.config) or b""
     receipt = _Receipt(str(setup.config), str(backup) if backup else "", _digest(left), folders)
     put(setup.receipt, msgspec.json.encode(receipt))
-    return result.model_copy(update={"changed": True, "backup": receipt.backup})
+    return msgspec.structs.replace(result, changed=True, backup=receipt.backup)
 
 
 def host_states(machine: Machine) -> list[HostState]:

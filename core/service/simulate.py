@@ -14,7 +14,8 @@ from core.context.tokens.window import levels
 from core.context.view import messages_of
 from core.errors import InputError, WrongUsage
 from core.model import Message, Usage
-from core.service.session import Result, Session, SessionRef, size_of, window_of
+from core.results import Result
+from core.service.session import Session, SessionRef, size_of, window_of
 from core.service.usage import Spent, spent
 from core.stages.verdict import REREAD_TOKENS
 from core.stages.worth import cache_life
@@ -28,7 +29,7 @@ CLIENT = "client"
 """The row of what was really charged."""
 
 
-class PolicyResult(Result):
+class PolicyResult(Result, frozen=True, kw_only=True):
     """What a policy came to, with so many tokens read again after each compaction; tokens are sums of all calls."""
 
     policy: str
@@ -50,7 +51,7 @@ class PolicyResult(Result):
     """Of the cost, against doing nothing: -0.1 is a tenth less."""
 
 
-class Simulation(Result):
+class Simulation(Result, frozen=True, kw_only=True):
     """All policies over one session."""
 
     session: SessionRef

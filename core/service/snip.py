@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
+from core.results import Result
 from core.service.operation import Target
-from core.service.session import Result, Session, SessionRef
+from core.service.session import Session, SessionRef
 from core.service.stages import StageResult, StageRun, StageSettings, run_stages
 from core.stages.snip import Snip, SnipPlan
 from core.stages.verdict import Verdict
@@ -15,7 +18,7 @@ SHORT_CHARS = 8
 """Of a random id: among 10,000 messages one pair in a hundred sessions has them in common, and then it is longer."""
 
 
-class SnipResult(StageResult):
+class SnipResult(StageResult, frozen=True, kw_only=True):
     """A snip, done or planned."""
 
     from_id: str
@@ -26,7 +29,7 @@ class SnipResult(StageResult):
     """How many it takes out."""
 
 
-class SnipProposal(Result):
+class SnipProposal(Result, frozen=True, kw_only=True):
     """A range that may go, and why."""
 
     from_id: str
@@ -40,7 +43,7 @@ class SnipProposal(Result):
     verdict: str
 
 
-class SnipProposals(Result):
+class SnipProposals(Result, frozen=True, kw_only=True):
     """What may go, the best first."""
 
     session: SessionRef
@@ -62,7 +65,7 @@ def snip(file: SessionFile, from_id: str, to_id: str, target: Target, settings: 
 
     result = run_stages(file, Snip.name, (from_id, to_id), choose, target, settings)
     plan = made[0]
-    return SnipResult(**dict(result), from_id=plan.first, to_id=plan.last, messages=plan.count)
+    return SnipResult(**msgspec.structs.asdict(result), from_id=plan.first, to_id=plan.last, messages=plan.count)
 
 
 def snip_proposals(session: Session, target: Target, settings: StageSettings) -> SnipProposals:

@@ -27,7 +27,7 @@ from core.transcript.records import Record
 from core.transcript.store import Store
 
 
-class StageResult(Outcome):
+class StageResult(Outcome, frozen=True, kw_only=True):
     """What stages did, would do, or found needless (`changed` is false, `reason` says why)."""
 
     op: str
@@ -141,7 +141,7 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
         if not reason:
             written.write()
             return written.result()
-        return written.result().model_copy(update={"changed": False, "reason": reason})
+        return msgspec.structs.replace(written.result(), changed=False, reason=reason)
 
 
 def _in_json(path: Path) -> bytes:
@@ -233,7 +233,7 @@ class _Written:
             tokens_after=min(run.session.size.total_tokens, run.session.size.overhead_tokens + sum(self.sizes)),
             stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
             loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
-            verdicts=tuple(f"{p.stage}: {p.verdict}" for p in self.plans if p.verdict and p.verdict.deleted_tokens),
+            verdicts=[f"{p.stage}: {p.verdict}" for p in self.plans if p.verdict and p.verdict.deleted_tokens],
             changed=True,
             reason="; ".join(p.reason for p in self.plans if p.reason),
         )
@@ -241,8 +241,14 @@ class _Written:
     def needless(self) -> StageResult:
         """What there is instead of a result: the source, as it is."""
         result, source = self.result(), self.run.session.ref
-        same = {"output": source.path, "output_id": source.id, "tokens_after": result.tokens_before}
-        return result.model_copy(update={**same, "changed": False, "reason": result.reason or "nothing is to be done"})
+        return msgspec.structs.replace(
+            result,
+            output=source.path,
+            output_id=source.id,
+            tokens_after=result.tokens_before,
+            changed=False,
+            reason=result.reason or "nothing is to be done",
+        )
 
     def write(self) -> None:
         take_along(self.run.operation.store, self.run.session, self.run.decisions)

@@ -6,11 +6,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import msgspec
+
 from core.context.decisions import MediaReplaced
 from core.ids import one_of
 from core.model import Message
+from core.results import Result
 from core.service.operation import Target
-from core.service.session import Result, Session, SessionRef
+from core.service.session import Session, SessionRef
 from core.service.stages import StageResult, StageRun, StageSettings, run_stages
 from core.stages.base import Plan
 from core.stages.media import Media, MediaItem, MediaSettings, media_items
@@ -20,7 +23,7 @@ from core.transcript.projects import SessionFile
 OP = "strip"
 
 
-class MediaLine(Result):
+class MediaLine(Result, frozen=True, kw_only=True):
     """One image or document that the model sees."""
 
     id: str
@@ -38,14 +41,14 @@ class MediaLine(Result):
     """It is not what it is said to be: the API refuses each request with it."""
 
 
-class MediaList(Result):
+class MediaList(Result, frozen=True, kw_only=True):
     """All images and documents that the model sees, in order."""
 
     session: SessionRef
     media: list[MediaLine]
 
 
-class StripResult(StageResult):
+class StripResult(StageResult, frozen=True, kw_only=True):
     """What gave way to notes, or would: the same lines as in the list."""
 
     media: list[MediaLine]
@@ -73,7 +76,7 @@ def strip(file: SessionFile, chosen: MediaSettings, target: Target, settings: St
         return [plan]
 
     result = run_stages(file, OP, (chosen.pick, *sorted(chosen.ids)), choose, target, settings)
-    return StripResult(**dict(result), media=gone)
+    return StripResult(**msgspec.structs.asdict(result), media=gone)
 
 
 def _found(items: Sequence[MediaItem], names: Sequence[str]) -> tuple[str, ...]:

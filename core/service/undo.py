@@ -7,14 +7,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from core.errors import NothingToUndo
-from core.service.session import Result
+from core.results import Result
 from core.transcript import documents
 from core.transcript import undo as back
 from core.transcript.projects import SUFFIX, SessionFile
 from core.transcript.records import first_record, source_file
 
 
-class UndoResult(Result):
+class UndoResult(Result, frozen=True, kw_only=True):
     """What was taken back."""
 
     path: str

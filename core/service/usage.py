@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from core.model import Usage
-from core.service.session import Result
+from core.results import Result
 
 
-class Spent(Result):
+class Spent(Result, frozen=True, kw_only=True):
     """What a model was, or would be, paid for, in tokens; all zeros where none was asked."""
 
     input_tokens: int = 0

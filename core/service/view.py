@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from core.context.view import named_api_messages
-from core.service.session import Result, Session, SessionRef
+from core.results import Result
+from core.service.session import Session, SessionRef
 
 
-class ViewResult(Result):
+class ViewResult(Result, frozen=True, kw_only=True):
     """The messages of the next model call, and what was wrong with the file on the way to them."""
 
     session: SessionRef

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
+import msgspec
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 from pydantic import ValidationError
 
 from core.model import JSON
+from core.results import Result
 
 READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
@@ -26,19 +28,34 @@ def tool(
     title: str,
     annotations: ToolAnnotations,
     meta: Mapping[str, Any] | None = None,
-    structured: bool = True,
 ) -> Tool:
-    """A tool of a function; without `structured` its answers are not described by a schema."""
+    """A tool of a function; where that says what all of its answers hold (`answer_of`), hosts get the schema."""
     made = Tool.from_function(
         function,
         title=title,
         description=" ".join((function.__doc__ or "").split()),
         annotations=annotations.model_copy(update={"title": title}),
         meta=dict(meta) if meta else None,
-        structured_output=structured,
+        structured_output=False,  # the SDK knows no schema of a result
     )
     made.parameters = {**_untitled(made.parameters), "additionalProperties": False}
+    if answer := answer_of(function):
+        made.fn_metadata.output_schema = _schema_of(answer)
     return made
+
+
+def answer_of(function: Callable[..., Any]) -> type[Result] | None:
+    """What the answers of a tool hold, where it says so: `-> Annotated[CallToolResult, SessionList]`."""
+    returned = get_type_hints(function, include_extras=True)["return"]
+    answer: type[Result] | None = next(iter(getattr(returned, "__metadata__", ())), None)
+    return answer
+
+
+def _schema_of(kind: type[Result]) -> dict[str, Any]:
+    """The schema of a result, as hosts want it: an object, with what it is made of beside it."""
+    _, parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    parts = _untitled(parts)
+    return {**parts.pop(kind.__name__), **({"$defs": parts} if parts else {})}
 
 
 def _untitled(schema: Any) -> Any:

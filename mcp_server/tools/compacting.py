@@ -167,4 +167,4 @@ async def compact_session(
 
 def tools() -> list[Tool]:
     """The tools of this module."""
-    return [tool(compact_session, "Compact a session", COMPACTS, LOADED, structured=False)]
+    return [tool(compact_session, "Compact a session", COMPACTS, LOADED)]

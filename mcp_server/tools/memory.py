@@ -63,4 +63,4 @@ async def session_memory_update(
 
 def tools() -> list[Tool]:
     """The tools of this module."""
-    return [tool(session_memory_update, "Update a session's notes", WRITES, structured=False)]
+    return [tool(session_memory_update, "Update a session's notes", WRITES)]

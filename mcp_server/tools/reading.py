@@ -132,7 +132,7 @@ def tools() -> list[Tool]:
     """The tools of this module."""
     return [
         tool(context_status, "What fills the context", READS, {**LOADED, **VIEW_META}),
-        tool(read_persisted_output, "Read a stored output", READS, {**LOADED, **_RESULT_META}, structured=False),
+        tool(read_persisted_output, "Read a stored output", READS, {**LOADED, **_RESULT_META}),
         tool(search_session, "Search a session", READS),
         tool(list_sessions, "List sessions", READS),
     ]

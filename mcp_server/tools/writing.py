@@ -74,6 +74,6 @@ async def undo(
 def tools() -> list[Tool]:
     """The tools of this module."""
     return [
-        tool(snip_range, "Take messages out", CHANGES, structured=False),
+        tool(snip_range, "Take messages out", CHANGES),
         tool(undo, "Take back", CHANGES),
     ]

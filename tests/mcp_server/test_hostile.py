@@ -10,6 +10,7 @@ from time import sleep
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from core.model import JSON
@@ -170,7 +171,7 @@ async def test_records_and_indexes_that_were_forged_lead_nowhere(desk: Desk, tmp
     (store / "index.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     with opened(session_file(path), whole=True) as session:  # a person's own command may go there
         assert search(session, MARK).hits
-    settings = desk.config.settings.model_copy(update={"allowed_roots": (root,)})
+    settings = msgspec.structs.replace(desk.config.settings, allowed_roots=(root,))
     asked = {"session": str(path)}
     async with desk.with_(settings=settings).client(mode) as client:
         answers = [await client.call_tool("search_session", {**asked, "text": "marmalade"})]

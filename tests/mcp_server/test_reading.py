@@ -19,7 +19,8 @@ from tests.mcp_server.desk import OTHER, Desk, calling, text_of
 
 async def test_status_is_what_the_command_line_prints(desk: Desk, mode: str) -> None:
     with opened(session_file(desk.session)) as session:
-        expected = context_report(session).model_dump(mode="json", exclude_defaults=True)
+        expected = context_report(session).to_json()
+    assert expected.pop("stages") is None  # what is as by default is left out
     async with desk.client(mode) as client:
         result = await client.call_tool("context_status", {"session": SESSION_ID})
 
@@ -127,7 +128,7 @@ async def test_several_sessions_of_one_name_are_listed(desk: Desk, mode: str) ->
 
 async def test_search_finds_what_the_command_line_finds(desk: Desk, mode: str) -> None:
     with opened(session_file(desk.session), whole=True) as session:
-        expected = search(session, "marmalade", limit=3).model_dump(mode="json", exclude_defaults=True)
+        expected = search(session, "marmalade", limit=3).to_json()
     async with desk.client(mode) as client:
         result = await client.call_tool("search_session", {"session": SESSION_ID, "text": "MARMALADE", "limit": 3})
 
@@ -187,7 +188,7 @@ async def test_lines_and_matches_of_an_output(desk: Desk, mode: str) -> None:
 
 
 async def test_sessions_are_listed_as_on_the_command_line(desk: Desk, mode: str) -> None:
-    expected = list_sessions(desk.config.settings.claude_dir, limit=1).model_dump(mode="json", exclude_defaults=True)
+    expected = list_sessions(desk.config.settings.claude_dir, limit=1).to_json()
     async with desk.client(mode) as client:
         one = await client.call_tool("list_sessions", {"limit": 1})
         app = await client.call_tool("list_sessions", {"folder": "/srv/app"})

@@ -70,8 +70,8 @@ async def test_resources_hold_what_the_command_line_prints(desk: Desk, mode: str
         page = json.loads(await read(client, address(uris.VIEW)))
         rest = json.loads(await read(client, f"{address(uris.VIEW)}?offset={page['next_offset']}"))
 
-    assert listed == list_sessions(claude_dir).model_dump(mode="json")
-    assert status == report.model_dump(mode="json")
+    assert listed == list_sessions(claude_dir).to_json()
+    assert status == report.to_json()
     assert page["messages"] + rest["messages"] == messages
     assert rest["next_offset"] is None
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, get_args
 
 import pytest
+from mcp_types import CallToolResult
 
 from core.service.compact import WAYS
+from core.service.context import ContextReport
 from core.testing import SESSION_ID
 from mcp_server.server import INSTRUCTIONS
+from mcp_server.tools import reading
 from mcp_server.tools.compacting import How
 from tests.mcp_server.desk import Desk, text_of
 
@@ -41,6 +45,45 @@ async def test_every_tool_says_what_it_does_to_the_world(desk: Desk, mode: str) 
         assert tool.title == hints.title != ""
         assert tool.input_schema["additionalProperties"] is False
         assert not {"ctx", "consent", "sampled"} & set(tool.input_schema["properties"])
+
+
+async def test_what_comes_back_as_data_is_described(desk: Desk, mode: str) -> None:
+    async with desk.client(mode) as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools if tool.output_schema}
+
+    assert set(schemas) == {"context_status", "search_session", "list_sessions", "undo"}
+    assert schemas["undo"] == {
+        "type": "object",
+        "description": "What was taken back.",
+        "properties": {
+            "path": {"type": "string"},
+            "op": {"type": "string"},
+            "removed": {"type": "boolean"},
+            "source_path": {"type": "string"},
+        },
+        "required": ["path", "op", "removed", "source_path"],
+    }
+    status = schemas["context_status"]
+    assert status["type"] == "object"
+    assert [*status["properties"]] == [*ContextReport.__struct_fields__]
+    assert status["required"] == [key for key in ContextReport.__struct_fields__ if key != "stages"]
+    assert status["properties"]["counted_tokens"] == {"anyOf": [{"type": "integer"}, {"type": "null"}]}
+    assert status["properties"]["largest"] == {"type": "array", "items": {"$ref": "#/$defs/LargePart"}}
+    assert status["$defs"]["Tokens"]["properties"]["source"] == {"enum": ["estimate", "usage"]}
+    for schema in schemas.values():
+        named = {*re.findall(r'"#/\$defs/(\w+)"', json.dumps(schema))}
+        assert named == {*schema.get("$defs", {})}
+
+
+async def test_a_client_holds_every_answer_against_what_was_said_of_it(
+    desk: Desk, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So all tests that call these tools would see one that is not as it was described."""
+    wrong = CallToolResult(content=[], structured_content={"sessions": [{"id": 3}], "more": False, "total": 1})
+    monkeypatch.setattr(reading, "data_answer", lambda *_: wrong)
+    async with desk.client(mode) as client:
+        with pytest.raises(RuntimeError, match="Invalid structured content"):
+            await client.call_tool("list_sessions", {})
 
 
 async def test_the_descriptions_are_short_enough_for_every_host(desk: Desk) -> None:

@@ -65,7 +65,7 @@ async def test_a_dry_run_writes_nothing(desk: Desk, mode: str) -> None:
 async def test_without_a_range_proposals_come_back_as_on_the_command_line(desk: Desk, mode: str) -> None:
     target = Target(desk.config.state_dir / "locks")
     with opened(session_file(desk.session)) as session:
-        expected = snip_proposals(session, target, StageSettings(now=desk.config.known.now)).model_dump(mode="json")
+        expected = snip_proposals(session, target, StageSettings(now=desk.config.known.now)).to_json()
     async with desk.client(mode) as client:
         some = await client.call_tool("snip_range", {"session": SESSION_ID})
         none = await client.call_tool("snip_range", {"session": OTHER})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,25 +18,23 @@ HOSTILE = "</style></title><script>alert(1)</script><img src=x onerror='alert(2)
 VOID = {"meta", "br", "img", "link", "input"}
 
 
-def side(**fields: object) -> Side:
-    given = {
+def side(**fields: Any) -> Side:
+    given: dict[str, Any] = {
         "id": "before-id", "path": "/p", "format": "claude-code", "title": "A title", "model": "m", "messages": 10,
         "tokens": 1000, "by_kind": {"results": 600, "system": 400}, "window_tokens": 2000,
         "auto_threshold_tokens": 1800, "next_request_usd": {"warm": 0.0125, "cold": 1.5},
     }  # fmt: skip
-    return Side.model_validate({**given, **fields})
+    return Side(**{**given, **fields})
 
 
 def worth(**found: list[str]) -> Fidelity:
-    given: dict[str, object] = {"missing": [], "unverifiable": [], "contradicted": [], **found}
+    given: dict[str, Any] = {"missing": [], "unverifiable": [], "contradicted": [], **found}
     wrong = sum(map(len, found.values()))
-    return Fidelity.model_validate(
-        {"precision": 1 - 0.005 * wrong, "recall": 1, "repaired": False, "ledger_tokens": 0, **given}
-    )
+    return Fidelity(precision=1 - 0.005 * wrong, recall=1.0, repaired=False, ledger_tokens=0, **given)
 
 
-def made(hostile: str = "text", **fields: object) -> Report:
-    given: dict[str, object] = {
+def made(hostile: str = "text", **fields: Any) -> Report:
+    given: dict[str, Any] = {
         "before": side(title=hostile, id=hostile, model=hostile, by_kind={"results": 500, hostile: 100, "system": 400}),
         "after": side(id=hostile, tokens=500, by_kind={"system": 400, "summary": 100}),
         "places": {p: PlaceCount(messages=n, tokens=n) for n, p in enumerate(("kept", "changed", "stored", "gone"))},
@@ -48,7 +47,7 @@ def made(hostile: str = "text", **fields: object) -> Report:
         "warnings": [hostile],
         "fidelity": worth(missing=[hostile], unverifiable=[hostile], contradicted=[hostile]),
     }
-    return Report.model_validate({**given, **fields})
+    return Report(**{**given, **fields})
 
 
 class Seen(HTMLParser):

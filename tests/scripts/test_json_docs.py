@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import fields
+
 from cli.main import COMMANDS
 from core.service.session import SessionRef
 from core.service.usage import Spent
@@ -31,8 +33,8 @@ def test_values_are_listed_and_said() -> None:
 def test_the_same_has_the_same_key_in_all_results() -> None:
     kinds: dict[str, set[object]] = {}
     for model in json_docs.COMMANDS.values():
-        for name, field in model.model_fields.items():
-            kinds.setdefault(name, set()).add(field.annotation)
+        for field in fields(model):
+            kinds.setdefault(field.name, set()).add(field.type)
 
     assert (kinds["session"], kinds["usage"]) == ({SessionRef}, {Spent})
     assert not {*kinds} & {"source", "session_id", "remarks", "report"}

@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from core.compaction.full import Options
@@ -208,7 +209,7 @@ def test_a_dry_run_writes_nothing_and_says_the_same(session: Path, tmp_path: Pat
     assert not (session.parent.parent / "locks").exists()
     assert (planned.changed, planned.reason) == (False, "dry run")
     done = compacted(session, 500, in_place=in_place)
-    assert done == planned.model_copy(update={"changed": True, "reason": ""})
+    assert done == msgspec.structs.replace(planned, changed=True, reason="")
 
 
 def test_the_same_compaction_is_the_same_bytes(session: Path, tmp_path: Path) -> None:
@@ -301,7 +302,7 @@ def test_files_that_came_back_are_named(tmp_path: Path) -> None:
     made.use("Read", "then", file_path="gone.py").answer("Done.")
     result = compacted(made.write(tmp_path / f"{SESSION_ID}.jsonl"))
 
-    assert result.restored == ("a.py",)
+    assert result.restored == ["a.py"]
     shown = messages(result.output)
     assert [m.kind for m in shown] == ["summary", "meta", "meta"]
     assert "now" in str(shown[2].content)
@@ -530,7 +531,7 @@ def test_undo_takes_a_new_session_away_with_its_store(session: Path, tmp_path: P
     undone = undo(session_file(Path(result.output)), tmp_path, tmp_path / "locks")
 
     assert tree(session.parent) == before
-    assert undone.model_dump() == {"path": result.output, "op": "compact", "removed": True, "source_path": str(session)}
+    assert undone.to_json() == {"path": result.output, "op": "compact", "removed": True, "source_path": str(session)}
 
 
 def test_undo_in_place_takes_back_one_compaction_at_a_time(session: Path, tmp_path: Path) -> None:
@@ -546,7 +547,7 @@ def test_undo_in_place_takes_back_one_compaction_at_a_time(session: Path, tmp_pa
 
 def test_results_have_the_keys_that_programs_rely_on() -> None:
     keys = {"session", "output", "output_id", "how", "summarizer", "tokens_before", "tokens_after", "stages", "loss"}
-    assert keys | {"restored", "changed", "reason"} <= {*CompactResult.model_fields}
+    assert keys | {"restored", "changed", "reason"} <= {*CompactResult.__struct_fields__}
 
 
 def test_idle_counts_from_the_later_of_the_files_time_and_the_last_rows(session: Path) -> None:

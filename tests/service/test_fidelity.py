@@ -147,7 +147,7 @@ def test_the_offline_summary_of_a_session_is_written_as_it_is(session: Path) -> 
 
     assert LEDGER not in text
     assert result.fidelity is not None
-    assert result.fidelity.model_dump() == {
+    assert result.fidelity.to_json() == {
         "precision": 1, "recall": 1, "missing": [], "unverifiable": [], "contradicted": [], "repaired": False,
         "ledger_tokens": 0,
     }  # fmt: skip

@@ -92,7 +92,7 @@ def test_notes_are_made_shown_and_brought_up_to_date(path: Path) -> None:
     view = show(session_file(path))
 
     assert (before.exists, before.text, before.unseen_messages, before.updates) == (False, "", 12, 0)
-    assert (first.changed, first.reason, first.messages, first.refused) == (True, "asked", 12, ())
+    assert (first.changed, first.reason, first.messages, first.refused) == (True, "asked", 12, [])
     assert (first.calls, first.usage.input_tokens, first.summarizer) == (0, 0, "extractive")
     assert (second.messages, second.covers) == (4, made.last)
     assert (view.exists, view.unseen_messages, view.unseen_tokens, view.updates) == (True, 0, 0, 2)
@@ -290,13 +290,13 @@ def test_what_the_user_said_with_a_secret_in_it_may_be_quoted(path: Path) -> Non
 
     done = edit(session_file(path), [quoted])
 
-    assert (done.operations, done.refused) == (1, ())
+    assert (done.operations, done.refused) == (1, [])
     assert notes_of(path).of("constraints")[0].text == redact(said)
 
     update(session_file(path), ByRule())
     talk(1).prompt(said).answer("Ok.").prompt("Go on").answer("Ok.").write(path)
     again = Model(lambda _part: Extracted((Add("goal", said),)))
-    assert update(session_file(path), again).refused == ()
+    assert update(session_file(path), again).refused == []
     assert token not in str(again.parts[-1].view)
 
 
@@ -328,7 +328,7 @@ def test_messages_may_be_named_by_the_begin_of_their_id(path: Path) -> None:
     path.write_text(rows, encoding="utf-8")
     done = edit(session_file(path), [{"op": "add", "section": "decisions", "text": "x", "sources": ["abcdef"]}])
 
-    assert done.refused == ()
+    assert done.refused == []
     assert notes_of(path).of("decisions")[0].sources == ("abcdef00-0000-4000-8000-00000000000c",)
     assert edit(session_file(path), [{"op": "obsolete", "id": "d1-1"}]).archived == 1
     assert (
@@ -426,7 +426,7 @@ def test_memory_kept_over_100_turns_takes_part_in_a_compaction_without_a_model(p
             f"Module {turn} is fine."
         )
         if turn % 10 == 9:
-            assert update(session_file(made.write(path)), ByRule()).refused == ()
+            assert update(session_file(made.write(path)), ByRule()).refused == []
     files = MemoryFiles.beside(session_file(path))
     with opened(session_file(path)) as session:
         size = session.size
@@ -465,4 +465,4 @@ def test_the_case_as_it_was_handed(tmp_path: Path) -> None:
     done = update(session_file(path), ByRule())
 
     assert done.covers == "00000000-0000-4000-8000-00000000000c"
-    assert done.refused == ()
+    assert done.refused == []

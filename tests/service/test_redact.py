@@ -79,7 +79,7 @@ def test_all_places_of_secrets_are_listed_and_none_is_shown(case: Path) -> None:
         ("url-password", "tool result", "toolu_env", 3),
         ("private-key", "tool result", "toolu_env", 3),
     ]
-    assert not [s for s in SECRETS if s in result.model_dump_json()]
+    assert not [s for s in SECRETS if s in str(result.to_json())]
     assert result.output == ""
     assert tree(case.parent) == {case.name: case.read_bytes()}
 

@@ -26,7 +26,7 @@ def test_a_claude_code_transcript_says_where_it_worked_and_with_which_model(tmp_
     made = Transcript(cwd="/srv/shop").prompt("Hello").answer("Hi").beside("custom-title", customTitle="Greeting")
     made.respond({"type": "text", "text": "x"}).rows[-1]["message"]["model"] = "<synthetic>"  # type: ignore[index, call-overload]
     with opened(session_file(made.write(tmp_path / "a.jsonl"))) as session:
-        assert session.ref.model_dump() == {
+        assert session.ref.to_json() == {
             "id": "a",
             "path": str(tmp_path / "a.jsonl"),
             "format": CLAUDE_CODE,

@@ -452,7 +452,7 @@ def test_hooks_are_asked_in_their_order(session: Path) -> None:
     assert "Port 8080" in shown
     assert "ghp_" not in shown + says.asked[0].instructions
     assert "hooks" in result.restored
-    assert result.warnings[:1] == ("pre said so",)
+    assert result.warnings[:1] == ["pre said so"]
     assert result.warnings[-1] == "post failed"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_a_summariser_has_the_name_it_is_known_by(name: str) -> None:
 
 
 def test_each_can_be_set() -> None:
-    assert {*get_args(Settings.model_fields["summarizer"].annotation)} == {AUTO, *SUMMARIZERS}
+    assert {*get_args(get_type_hints(Settings)["summarizer"])} == {AUTO, *SUMMARIZERS}
 
 
 def test_auto_is_the_best_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
