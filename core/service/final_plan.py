@@ -40,7 +40,7 @@ class FinalPlan:
         media = Media(MediaSettings("all")).plan(scene)
         noted = {m.uuid: m for m in applied(scene, media).view().messages if m.kind != "response"}
         kept = tuple(noted.get(m.uuid, m) for m in kept)
-        decisions = still_about((*(() if job.target.in_place else earlier), *media.decisions), (*head, *kept))
+        decisions = still_about((*earlier, *media.decisions), (*head, *kept))
         return cls(_with(planned, head, kept, job.measure), decisions, earlier, media)
 
     def store(self, job: Job, store: Store) -> None:

@@ -20,7 +20,7 @@ from core.context.sizes import kind_of
 from core.context.view import messages_of
 from core.errors import FoldmarkError
 from core.model import JSON, Block, Message, block_text, call_id, mapping, mappings, text_block
-from core.service.past_decisions import decided_in
+from core.service.past_decisions import ever_decided
 from core.service.session import Session, opened
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
@@ -167,7 +167,7 @@ def _of_log(log: Log, store: Store, where: Callable[[Entry], Where]) -> Iterator
 def _stand_ins(log: Log) -> dict[str, set[str]]:
     """The texts that stand for results since an operation, by call."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for decision in decided_in(log):
+    for decision in ever_decided(log):
         if isinstance(decision, Replaced):
             found[decision.id].add(decision.text)
     return found

@@ -15,18 +15,18 @@ from core.model import JSON, Block, Message, block_text, call_id, tool_results
 from core.service.session import Session
 from core.stages.edits import leans_on
 from core.transcript.reader import Log
-from core.transcript.records import decisions_of
+from core.transcript.records import all_decisions
 from core.transcript.store import Store
 
 
 def decided(session: Session) -> tuple[Decision, ...]:
-    """All decisions about the history, oldest first; what a newer version of Foldmark decided is passed over."""
+    """The decisions that may still hold, oldest first; what a newer version of Foldmark decided is passed over."""
     return _all_decoded(session.recorded_decisions)
 
 
-def decided_in(log: Log) -> tuple[Decision, ...]:
-    """The same of one transcript."""
-    return _all_decoded(decisions_of(log))
+def ever_decided(log: Log) -> tuple[Decision, ...]:
+    """All that was decided about what a log holds, some of it more than once."""
+    return _all_decoded(all_decisions(log))
 
 
 def _all_decoded(raws: Iterable[msgspec.Raw]) -> tuple[Decision, ...]:

@@ -92,7 +92,7 @@ class Session:
 
     @cached_property
     def recorded_decisions(self) -> Sequence[Raw]:
-        """What stages decided about the history, oldest first, as recorded: all of the file is searched for it."""
+        """What stages decided about the active view, oldest first, as recorded."""
         from core.transcript.records import decisions_of
 
         return decisions_of(self.claude.log) if self.claude else ()

@@ -256,7 +256,7 @@ class _Written:
 
     def _record(self) -> Record:
         run, result, operation = self.run, self.result(), self.run.operation
-        kept = self.decisions if run.target.in_place else (*run.decisions, *self.decisions)
+        kept = (*run.decisions, *self.decisions) if self.differs else self.decisions
         return Record(
             op=run.op,
             id=derived_id("record", operation.new_id, run.op, *run.asked, str(operation.source.size)),

@@ -28,6 +28,8 @@ _PREFIX = f'{{"type":"{TYPE}"'.encode()
 """How a record begins, as we write it."""
 MOST_BYTES = 64 << 20
 """Of a row that may be a record: one of 10,000 decisions with their previews has half of it."""
+MOST_BLOCK_BYTES = 128 << 20
+"""Of the block behind a record: one context, of which the API takes 32 MB, with its results twice, as clients do."""
 END_BYTES = 64 * 1024
 STDIN = "-"
 """The path of a source that was standard input: whoever piped it in has it still."""
@@ -64,8 +66,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
     tokens_before: int = 0
     tokens_after: int = 0
     decisions: tuple[msgspec.Raw, ...] | msgspec.UnsetType = msgspec.UNSET
-    """What stages decided; a new file's has what was decided about its source too.  Kept as JSON: a record that
-    holds a decision of a newer version can still be undone."""
+    """What stages decided; where a block follows, with what was decided before and still holds.  Kept as JSON: a
+    record that holds a decision of a newer version can still be undone."""
     stored: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     """The files of the store that what was written leans on, but for those of the client."""
 
@@ -113,17 +115,39 @@ def _first(path: Path) -> Placed:
 
 
 def decisions_of(log: Log) -> list[msgspec.Raw]:
-    """All decisions of a file, oldest first, also those before the part of it that the log holds."""
-    records = [record for raw in _earlier_rows(log) if (record := _placed(raw, 0).record)]
-    records += [placed.record for placed in find_records(log) if placed.record]
-    return [decision for record in records for decision in record.decisions or ()]
+    """The decisions that may still hold for what the log's next request is made of, oldest first.
+
+    The newest record with a block has all that held before it; those behind it add to them.
+    """
+    records: list[Record] = []
+    for record in _newest_first(log):
+        records.append(record)
+        if record.size:
+            break
+    return [decision for record in reversed(records) for decision in record.decisions or ()]
+
+
+def all_decisions(log: Log) -> list[msgspec.Raw]:
+    """The decisions of all records of a log, oldest first: they may say the same again."""
+    return [each for placed in find_records(log) if placed.record for each in placed.record.decisions or ()]
+
+
+def _newest_first(log: Log) -> Iterator[Record]:
+    for placed in reversed(find_records(log)):
+        if placed.record:
+            yield placed.record
+    # Decided about a row of the log, but recorded before it: then the row lies in the block behind that record.
+    for raw in reversed([*_earlier_rows(log)]):
+        if record := _placed(raw, 0).record:
+            yield record
 
 
 def _earlier_rows(log: Log) -> Iterator[bytes]:
-    """The rows before the start of the log that begin as records do: a long history is searched, not split."""
+    """The rows not far before the log that begin as records do: they are searched for, and nothing is split."""
     length = len(_PREFIX)
-    at, before = 0, b"\n"  # the first row has no line end in front of it
-    for piece in log.pieces(0, log.start):
+    at = max(0, log.start - MOST_BLOCK_BYTES)
+    before = b"" if at else b"\n"  # the first row has no line end in front of it
+    for piece in log.pieces(at, log.start):
         border = before + piece[:length]  # a row may begin in one piece and go on in the next
         offsets = [at - len(before) + end + 1 for end in _line_ends(border[: len(before)], border)]
         offsets += [at + end + 1 for end in _line_ends(piece, piece)]

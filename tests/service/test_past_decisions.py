@@ -208,8 +208,10 @@ def test_what_cannot_be_taken_along_stops_the_whole_and_leaves_nothing(
     assert tree(path.parent) == before
 
 
-def test_decisions_of_a_session_are_those_of_its_sources_too(made: Transcript, path: Path) -> None:
+@pytest.mark.parametrize("in_place", [False, True])
+def test_decisions_of_a_session_are_those_of_before_too_each_once(made: Transcript, path: Path, in_place: bool) -> None:
     one, two = (Replaced(call, "[cleared]", "cleared") for call in made.calls[:2])
-    second = written(written(path, one, bodies=(body(one.id),)), two, bodies=(body(two.id),))
+    first = written(path, one, bodies=(body(one.id),), in_place=in_place)
+    second = written(first, two, bodies=(body(two.id),), in_place=in_place)
     with opened(session_file(second)) as session:
         assert decided(session) == (one, two)

@@ -92,6 +92,31 @@ def test_decisions_before_the_log_are_found_whatever_rows_lie_between(
         assert decisions_of(log) == decided
 
 
+@pytest.mark.parametrize("is_read", [True, False])
+def test_the_newest_record_with_a_block_has_all_that_held_before(session: Path, is_read: bool) -> None:
+    raws = [msgspec.Raw(b'{"kind":"seen","ids":["t%d"]}' % n) for n in range(5)]
+    for decided, block in [(raws[:1], BLOCK), (raws[1:3], BLOCK), (raws[3:4], b""), (raws[4:], b"")]:
+        record = msgspec.structs.replace(record_of(session), decisions=tuple(decided))
+        added(session, record.row(block) + block)
+
+    with open_log(session) as log:
+        if not is_read:
+            log.start, log.entries = log.size, []
+        assert decisions_of(log) == raws[1:]
+
+
+def test_what_is_further_off_than_a_block_can_be_long_is_not_searched(
+    session: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    added(session, msgspec.structs.replace(record_of(session), decisions=(msgspec.Raw(b"{}"),)).row(b"") + BLOCK)
+    with open_log(session) as log:
+        log.start, log.entries = log.size, []
+        monkeypatch.setattr(records, "MOST_BLOCK_BYTES", log.size - len(OLD))
+        assert len(decisions_of(log)) == 0
+        monkeypatch.setattr(records, "MOST_BLOCK_BYTES", log.size - len(OLD) + 1)
+        assert len(decisions_of(log)) == 1
+
+
 def test_a_row_that_is_too_long_for_a_record_does_not_fill_the_memory(
     session: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
