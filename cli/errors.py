@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from pathlib import Path
 
 import click
 
 from cli import ui
-from cli.logs import write_log
 from core.errors import (
     FoldmarkError,
     IdNotFound,
@@ -19,7 +17,6 @@ from core.errors import (
     WrongUsage,
 )
 from core.model import JSON
-from core.redact.text import redact
 
 WORDS = {
     "sessions": "foldmark sessions",
@@ -84,6 +81,8 @@ def report_one(path: Path, error: Exception, as_json: bool) -> None:
 
 def describe(error: Exception) -> tuple[str, str, str, int]:
     """Say what an error is: its kind, what and why, what to do next, and the exit code; without secrets."""
+    from core.redact.text import redact  # its rules take longer to load than a list of sessions
+
     kind, message, hint, code = _described(error)
     return kind, redact(message), redact(hint), code
 
@@ -104,6 +103,11 @@ def _described(error: Exception) -> tuple[str, str, str, int]:
 
 def _logged(error: Exception) -> str:
     """Keep the traceback of the last fault where a report can be made from it; only its owner may read it."""
+    import traceback
+
+    from cli.logs import write_log
+    from core.redact.text import redact
+
     try:
         path = write_log("fault.log", redact("".join(traceback.format_exception(error))))
     except (OSError, StorageError) as failure:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from heapq import nlargest
 from operator import itemgetter
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from core.api.endpoint import Endpoint
 from core.context.sizes import (
     Part,
     count_messages,
@@ -22,9 +21,11 @@ from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State
 from core.results import Result
 from core.service.automatic import warnings_of
-from core.service.plain import counted_tokens
 from core.service.session import Session, SessionRef
 from core.transcript.entries import Entry
+
+if TYPE_CHECKING:
+    from core.api.endpoint import Endpoint
 
 LARGEST = 10
 """How many of the largest parts are named."""
@@ -140,9 +141,15 @@ def context_report(session: Session, endpoint: Endpoint | None = None) -> Contex
             "warm": next_request_cost(size.total_tokens, model, warm=True),
             "cold": next_request_cost(size.total_tokens, model, warm=False),
         },
-        counted_tokens=counted_tokens(session.messages, session.tools, model.id, endpoint) if endpoint else None,
+        counted_tokens=_counted(session, endpoint) if endpoint else None,
         warnings=[*warnings_of(session)],
     )
+
+
+def _counted(session: Session, endpoint: Endpoint) -> int:
+    from core.service.plain import counted_tokens  # loads what writes and redacts messages
+
+    return counted_tokens(session.messages, session.tools, session.model.id, endpoint)
 
 
 def _parts(session: Session) -> list[Part]:

@@ -5,7 +5,6 @@ Its first line says what a note on a boundary says: how much was kept, and what 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -56,5 +55,7 @@ def _head(messages: Sequence[Message]) -> re.Match[str] | None:
 
 def _mark(kept: Sequence[Message]) -> str:
     """The same for messages before and after they were written and read."""
+    import hashlib  # 3 ms, for what few files need
+
     sent = json.dumps(json.loads(write_messages(kept))["messages"])
     return hashlib.sha256(sent.encode()).hexdigest()[:16]
