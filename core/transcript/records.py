@@ -5,7 +5,6 @@ A record stands in front of the block that it describes, off the chain: clients 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -73,6 +72,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_fiel
 
     def row(self, block: bytes) -> bytes:
         """The row, with its line end, that is written in front of `block`."""
+        import hashlib  # 4 ms, which lists of sessions need not wait for
+
         whole = msgspec.structs.replace(self, size=len(block), sha256=hashlib.sha256(block).hexdigest())
         return msgspec.json.encode(whole) + b"\n"
 
@@ -202,6 +203,8 @@ def digest_of_ends(fd: int, size: int) -> str:
     The whole of a large file would be read for nothing: a transcript only grows, and one that was written anew has
     other rows in front or at its end.
     """
+    import hashlib
+
     digest = hashlib.sha256(os.pread(fd, min(END_BYTES, size), 0))
     start = max(0, size - END_BYTES)
     digest.update(os.pread(fd, size - start, start))
