@@ -27,7 +27,7 @@ from core.transcript import writer
 from core.transcript.live import FileState
 from core.transcript.locks import holding
 from core.transcript.ordinary import open_ordinary, refuse_links
-from core.transcript.projects import SessionFile
+from core.transcript.projects import SessionFile, own_folder
 
 FOLDER, NOTES, ARCHIVE, STATE = "session-memory", "notes.md", "archive.md", "state.json"
 _MOST_BYTES = 4 << 20
@@ -77,7 +77,7 @@ class MemoryFiles:
     def beside(cls, file: SessionFile) -> MemoryFiles:
         """The notes of the session in a transcript."""
         plain = file.id.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
-        return cls(file.path.with_suffix("") / FOLDER, plain)
+        return cls(own_folder(file.path) / FOLDER, plain)
 
     @property
     def notes_path(self) -> Path:

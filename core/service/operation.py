@@ -26,7 +26,7 @@ from core.transcript.formats.outgoing import write_messages
 from core.transcript.live import FileState
 from core.transcript.locks import locked
 from core.transcript.materialize import NewHistory, derived_id, materialize
-from core.transcript.projects import SUFFIX
+from core.transcript.projects import SUFFIX, session_id
 from core.transcript.reader import Log
 from core.transcript.records import STDIN, Record, Source, digest_of_ends, first_record
 from core.transcript.store import Store
@@ -309,11 +309,12 @@ def attempted(once: Callable[[], T]) -> T:
 def source_of(session: Session, in_place: bool = False, size: int | None = None) -> Source:
     """How the record of an operation names what it was done to; `size`: the bytes of a transcript, if not all read."""
     file = session.file
-    path = STDIN if file.piped else str(session.path.resolve())
+    real = session.path.resolve()
+    path, ident = (STDIN, file.id) if file.piped else (str(real), session_id(real))
     if session.claude is None:
-        return Source(path, file.id, file.size_bytes)
+        return Source(path, ident, file.size_bytes)
     log = session.claude.log
     fd, size = log.file.fileno(), log.size if size is None else size
     if in_place:
-        return Source(path, file.id, size, os.fstat(fd).st_mtime_ns)
-    return Source(path, file.id, size, ends_sha256=digest_of_ends(fd, size))
+        return Source(path, ident, size, os.fstat(fd).st_mtime_ns)
+    return Source(path, ident, size, ends_sha256=digest_of_ends(fd, size))

@@ -6,6 +6,7 @@ The record lies beside it, in the folder that holds the document's store: `<name
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import msgspec
 from core.errors import Changed, FoldmarkError, NothingToUndo, WriteFailed
 from core.transcript.locks import locked
 from core.transcript.ordinary import open_ordinary
-from core.transcript.projects import SUFFIX
+from core.transcript.projects import SUFFIX, own_folder
 from core.transcript.records import MOST_BYTES, VERSION, Record
 from core.transcript.undo import Undone, refuse_only_copy, remove_store
 from core.transcript.writer import make_private, remove, write_new
@@ -24,7 +25,7 @@ _NAME = "foldmark.json"
 
 def record_path(document: Path) -> Path:
     """Where the record of a document is."""
-    return document.with_suffix("") / _NAME
+    return own_folder(document) / _NAME
 
 
 def record_of(document: Path) -> Record | None:
@@ -68,6 +69,7 @@ def undo(path: Path, lock_dir: Path) -> Undone:
     Raises NothingToUndo when it has no record, InputError when its source is gone, Changed when it is not as it was
     written, Locked, WriteFailed; then all is as it was.
     """
+    path = Path(os.path.realpath(path))
     with locked(path, lock_dir):
         record = undoable(path)
         remove(path)

@@ -48,6 +48,11 @@ def session_file(path: Path) -> SessionFile:
     return SessionFile(path, session_id(path), parent, stat.st_mtime, stat.st_size)
 
 
+def own_folder(transcript: Path) -> Path:
+    """Where what belongs to a transcript is kept, beside it; of one given by a link, beside the file itself."""
+    return (Path(os.path.realpath(transcript)) if transcript.is_symlink() else transcript).with_suffix("")
+
+
 def session_id(path: Path) -> str:
     """The id that a file name holds: the whole stem, or the UUID that it ends in (`rollout-<time>-<uuid>`)."""
     ending = _UUID.search(path.stem)

@@ -30,6 +30,7 @@ from core.transcript.live import FileState
 from core.transcript.locks import drop_empty, holding
 from core.transcript.ordinary import open_ordinary, refuse_links
 from core.transcript.page import Body, body_of, render
+from core.transcript.projects import own_folder
 from core.transcript.writer import append, replace, write_new
 
 INDEX = "index.jsonl"
@@ -53,7 +54,7 @@ class Store:
     @classmethod
     def beside(cls, transcript: Path) -> Store:
         """The store of a transcript, where the client keeps the large outputs of that session too."""
-        return cls(transcript.with_suffix("") / "tool-results")
+        return cls(own_folder(transcript) / "tool-results")
 
     def page(self, name: str) -> Path:
         """Where `archive` writes the page of that name."""

@@ -49,10 +49,10 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
     Raises NothingToUndo, InputError when there is no way back, Locked when the session is open in a client, Changed
     when the block or the file is not as it was written, and what writing raises; then the file is as it was.
     """
-    path = Path(os.path.realpath(path))
+    given, path = path, Path(os.path.realpath(path))
     with locked(path, lock_dir), open_log(path, whole=True) as log:
         state = FileState.of(log.file.fileno())
-        placed, record = _to_take_back(log, claude_dir)
+        placed, record = _to_take_back(log, given, claude_dir)
         if placed.offset == 0:
             _remove(log, state)
         else:
@@ -63,14 +63,14 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
 def undoable(path: Path, claude_dir: Path) -> Record:
     """What `undo` would take back; raises as it does."""
     with open_log(Path(os.path.realpath(path)), whole=True) as log:
-        return _to_take_back(log, claude_dir)[1]
+        return _to_take_back(log, path, claude_dir)[1]
 
 
-def _to_take_back(log: Log, claude_dir: Path) -> tuple[Placed, Record]:
-    """The newest operation, where nothing stands against taking it back."""
+def _to_take_back(log: Log, given: Path, claude_dir: Path) -> tuple[Placed, Record]:
+    """The newest operation, where nothing stands against taking it back; a client names a session as `given`."""
     path = log.path
-    if (pid := open_in(claude_dir, path.stem)) is not None:
-        raise Locked(f"{path.name} is open in the client (process {pid})", "end that session first")
+    if (pid := open_in(claude_dir, given.stem) or open_in(claude_dir, path.stem)) is not None:
+        raise Locked(f"{given.name} is open in the client (process {pid})", "end that session first")
     placed, record = _newest(log)
     if is_cut_off(log, placed) and not _is_followed(log, placed):
         return changed(placed, end=log.size), record

@@ -53,6 +53,14 @@ def test_undo_removes_document_record_and_store(source: Path, document: Path) ->
     assert [path.name for path in source.parent.iterdir()] == [source.name]
 
 
+def test_undo_through_a_link_removes_what_it_leads_to(tmp_path: Path, source: Path, document: Path) -> None:
+    link = tmp_path / "elsewhere.json"
+    link.symlink_to(document)
+    assert record_of(link) == record_of(document)
+    assert undo(link, tmp_path / "locks").removed
+    assert tree(source.parent) == {source.name: b"the conversation"}
+
+
 def newer(record: Path) -> None:
     record.write_bytes(record.read_bytes().replace(b'"version":1', b'"version":2'))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.errors import Damaged
 from core.transcript.ordinary import refuse_links
-from core.transcript.projects import read_small
+from core.transcript.projects import own_folder, read_small
 
 NAME = "compaction.txt"
 MOST_CHARS = 20_000
@@ -19,7 +19,7 @@ MOST_CHARS = 20_000
 
 
 def _path(transcript: Path) -> Path:
-    folder = transcript.with_suffix("")
+    folder = own_folder(transcript)
     refuse_links(folder)
     return folder / NAME
 
