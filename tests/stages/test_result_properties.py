@@ -58,8 +58,9 @@ _step = st.one_of(
     _calls,
     _calls,
     st.tuples(st.just("prompt"), st.sampled_from(["Go on.", image(), image(b"user")])),
-    st.tuples(st.just("answer"), st.sampled_from(["", "Hm."])),
+    st.tuples(st.just("answer"), st.sampled_from(["", "Hm."]), st.one_of(st.just(1), st.integers(1, 4_000))),
 )
+"""What is said; answers of any length, so that what an edit in front of them costs is near what it saves."""
 _MEDIA = (Media(), Media(MediaSettings("large")), Media(MediaSettings("large", max_bytes=30)))
 _stages = st.one_of(
     st.just([BUDGET, DEDUP]), st.lists(st.sampled_from([BUDGET, DEDUP, *_MEDIA]), min_size=1, max_size=3)
@@ -71,8 +72,8 @@ def grow(history: History, step: Any) -> None:
     match step:
         case ("prompt", content):
             history.prompt(content)
-        case ("answer", thinking):
-            history.answer("Done.", thinking)
+        case ("answer", thinking, times):
+            history.answer("Done. " * times, thinking)
         case ("calls", results, thinking):
             first = len(history.messages)
             calls = [(f"t{first}_{n}", name, given) for n, ((name, given), _, _) in enumerate(results)]
@@ -116,6 +117,20 @@ def test_a_second_run_changes_nothing(growth: Sequence[Any]) -> None:
         again = stage.plan(after)
         assert again.decisions == ()
         assert again.bodies == ()
+
+
+def test_what_an_edit_is_worth_is_not_weighed_down_by_what_goes_anyway() -> None:
+    """An empty result that was not sent yet gets longer: no reason to leave what is in front of it to the next run."""
+    goes = set()
+    for words in range(2_300, 2_700, 10):
+        history = History().prompt("First.").use("t1", "Bash", "x" * 1_200).answer("so " * words)
+        scene = history.prompt("Go on.").use("t2", "Bash", "").scene()
+        plan = BUDGET.plan(scene)
+        after = applied(scene, plan)
+        assert BUDGET.plan(after).decisions == ()
+        assert "t2" in after.state.replaced
+        goes.add("t1" in after.state.replaced)
+    assert goes == {True, False}
 
 
 @given(_growth)
