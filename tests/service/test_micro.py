@@ -23,19 +23,24 @@ from core.service.check import check
 from core.service.compact import CompactResult, compact
 from core.service.history import output, readable_ids
 from core.service.job import Choices
+from core.service.micro import settled
 from core.service.operation import Operation, Target
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
 from core.service.undo import undo
+from core.stages.base import Plan, applied
 from core.stages.microcompact import TOOLS, Microcompact, MicrocompactSettings
-from core.stages.tool_budget import ToolBudgetSettings
+from core.stages.read_dedup import ReadDedup
+from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
 from core.summarizers.extractive import Extractive
 from core.testing import Transcript
 from core.transcript.projects import session_file
 from core.transcript.records import Record
 from core.transcript.store import INDEX, Store
 from core.transcript.writer import append
+from core.turn import pipeline
 from tests.disk import messages, tree
+from tests.stages.build import History
 
 DATA = Path(__file__).parents[1] / "data"
 UNSIGNED: Block = {"type": "thinking", "thinking": "Hm.", "signature": ""}
@@ -329,3 +334,22 @@ def test_in_place_a_transcript_that_is_gone_may_come_back_and_keeps_its_store(
     with pytest.raises(WriteFailed):
         shortened(path, FORCED, in_place=True)
     assert Store.beside(path).files()
+
+
+@pytest.mark.parametrize("builds", range(4, 12))
+def test_one_run_does_all_that_two_would_do(builds: int) -> None:
+    """What microcompact frees moves the threshold away: then a large old result in front of it is worth its cost."""
+    stages = (ToolBudget(), ReadDedup(), Microcompact())
+    history = History().prompt("First.").use("q", "mcp__db__query", "z " * 28_000).answer("So.").prompt("Go on.")
+    for n in range(builds):
+        history.use(f"b{n}", "Bash", f"{n} x y " * 6_000, command=f"make {n}")
+    scene = history.answer("Done.").prompt("Go on.").scene()
+    once = pipeline.run(scene, stages)[1]
+    plans = settled(scene, stages)
+    after = applied(scene, Plan("micro", tuple(d for plan in plans for d in plan.decisions)))
+
+    assert [plan.stage for plan in plans] == [plan.stage for plan in once]
+    assert all(plan.decisions == () for plan in pipeline.run(after, stages)[1])
+    assert sum(plan.tokens_freed for plan in plans) == scene.total_tokens - after.total_tokens
+    assert [bool(plan.bodies) for plan in once] == [builds < 9, False, builds >= 5]
+    assert [bool(plan.bodies) for plan in plans] == [True, False, builds >= 5]
