@@ -215,6 +215,27 @@ def test_no_count_is_without_bounds(folders: Folders) -> None:
                 folders.load({}, **{key: value})
 
 
+def test_what_is_wrong_can_be_left_out_and_said(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("keep_tokens = 3\nrestore_files = 'x'\ncolour = 1\n", encoding="utf-8")
+    faults: list[SettingsError] = []
+
+    settings = load(
+        {"FOLDMARK_KEEP_TOKENS": "many"},
+        home=folders.home,
+        project_dir=folders.project,
+        user_dir=folders.user,
+        faults=faults,
+    )
+
+    assert (settings.keep_tokens, settings.origin("keep_tokens")) == (3, str(folders.user / "foldmark.toml"))
+    assert (settings.restore_files, settings.origin("restore_files")) == (5, "default")
+    assert [str(fault).rpartition(": ")[2] for fault in faults] == [
+        "keep_tokens cannot be 'many'",
+        "restore_files cannot be 'x'",
+        "there is no setting 'colour'",
+    ]
+
+
 def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> None:
     (folders.user / "foldmark.toml").write_text("keep_token = 3", encoding="utf-8")
 
