@@ -136,7 +136,7 @@ def context_report(session: Session, endpoint: Endpoint | None = None) -> Contex
         by_tool=tokens_by_tool(parts, size.item_tokens, names, estimator),
         largest=_largest(parts, size, names),
         messages=count_messages(parts),
-        boundaries=[_boundary(e) for e in session.claude.log.entries if e.is_boundary] if session.claude else [],
+        boundaries=_boundaries(session.claude.log.entries if session.claude else ()),
         next_request_usd={
             "warm": next_request_cost(size.total_tokens, model, warm=True),
             "cold": next_request_cost(size.total_tokens, model, warm=False),
@@ -196,5 +196,6 @@ def _large(part: Part, tokens: int, total: int, names: dict[str, str]) -> LargeP
     )
 
 
-def _boundary(entry: Entry) -> Boundary:
-    return Boundary(uuid=entry.uuid, timestamp=entry.timestamp, offset=entry.offset)
+def _boundaries(entries: Sequence[Entry]) -> list[Boundary]:
+    found = (e for e in entries if e.subtype and e.is_boundary)
+    return [Boundary(uuid=e.uuid, timestamp=e.timestamp, offset=e.offset) for e in found]

@@ -27,7 +27,7 @@ async def test_status_is_what_the_command_line_prints(desk: Desk, mode: str) -> 
     assert result.structured_content == expected
     first, *rest = text_of(result).splitlines()
     assert first.startswith(
-        f"{SESSION_ID} (Fix parser 0: keep the word marmalade0.): 69.2k of 1.0M tokens, 50 messages"
+        f"{SESSION_ID} (Fix parser 0: keep the word marmalade0.): 69.1k of 1.0M tokens, 50 messages"
     )
     assert any(line.startswith("  toolu_11111111_0002  Read") for line in rest)
 
