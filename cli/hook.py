@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.service.hooks.limits import Limits
+    from core.errors import SettingsError
+    from core.settings import Settings
 
 PROGRAM = Path(__file__).resolve().parents[1] / "foldmark.py"
 LOG = "hooks.log"
@@ -29,12 +31,11 @@ def run(event: str) -> int:
         raw = sys.stdin.buffer.read()
         if event == "Stop":
             _keep_notes(raw)
-        text = answer(event, raw, _limits)
+        text = answer(event, raw, partial(_settings, event))
         with open(1, "wb", closefd=False) as out:  # unlike `sys.stdout` it is not flushed again at the end
             out.write(text.encode("utf-8", "replace"))
     except Exception as error:  # noqa: BLE001 (no fault of ours may stop a host)
-        with suppress(Exception):
-            _log(event, error)
+        _log(event, error)
     return 0
 
 
@@ -50,20 +51,30 @@ def _keep_notes(raw: bytes) -> None:
         Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, start_new_session=True)
 
 
-def _limits() -> Limits:
+def _settings(event: str) -> Settings:
+    """The settings of this process; what is wrong with them is left out, and logged."""
     from platformdirs import user_config_path
 
-    from core.service.hooks.limits import hook_limits
+    from core.settings import load
 
-    return hook_limits(os.environ, Path.home(), Path.cwd(), user_config_path("foldmark", appauthor=False))
+    faults: list[SettingsError] = []
+    user_dir = user_config_path("foldmark", appauthor=False)
+    found = load(os.environ, home=Path.home(), project_dir=Path.cwd(), user_dir=user_dir, faults=faults)
+    for fault in faults:
+        _log(event, fault)
+    return found
 
 
 def _log(event: str, error: Exception) -> None:
-    """One line: when, which event, what happened; without secrets, and readable for its owner alone."""
-    from datetime import UTC, datetime
+    """One line: when, which event, what happened; without secrets, and readable for its owner alone.
 
-    from cli.logs import write_log
-    from core.redact.text import redact
+    A log that cannot be written is no fault.
+    """
+    with suppress(Exception):
+        from datetime import UTC, datetime
 
-    said = " ".join(redact(f"{type(error).__name__}: {error}").split())[:1_000]
-    write_log(LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {event} {said}\n", LOG_BYTES)
+        from cli.logs import write_log
+        from core.redact.text import redact
+
+        said = " ".join(redact(f"{type(error).__name__}: {error}").split())[:1_000]
+        write_log(LOG, f"{datetime.now(UTC).isoformat(timespec='seconds')} {event} {said}\n", LOG_BYTES)

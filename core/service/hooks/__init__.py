@@ -9,22 +9,22 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from core.service.hooks.limits import Limits
+    from core.settings import Settings
 
 EVENTS = ("PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop")
 
 
-def answer(event: str, raw: bytes, limits: Callable[[], Limits]) -> str:
+def answer(event: str, raw: bytes, settings: Callable[[], Settings]) -> str:
     """What to print for an event; "" for nothing, also for events that are nobody's business here.
 
-    `raw` is the host's JSON, and `limits` gives the settings that count.  Raises whatever goes wrong: it is the
-    shell that keeps faults from the host.
+    `raw` is the host's JSON, and `settings` loads them for an event that heeds them.  Raises whatever goes wrong: it is
+    the shell that keeps faults from the host.
     """
     match event:
-        case "PostToolUse" if len(raw) > (limit := limits()).least_chars:  # no result is longer than its input
+        case "PostToolUse":
             from core.service.hooks.post_tool_use import post_tool_use
 
-            return post_tool_use(raw, limit)
+            return post_tool_use(raw, settings())
         case "PreCompact":
             from core.service.hooks.pre_compact import pre_compact
 

@@ -14,7 +14,7 @@ import msgspec
 from core.errors import FoldmarkError
 from core.model import JSON, text_block
 from core.service.hooks.given import Given, decoded
-from core.service.hooks.limits import Limits
+from core.settings import Settings
 
 _FIELDS = {
     "Bash": "stdout",
@@ -27,6 +27,8 @@ _FIELDS = {
 """Where the tools of the client have what the model reads.  Other tools of its own either show files, which are read
 again more easily than outputs, or say little."""
 _MCP = "mcp__"
+_WORTH_CHARS = 10_000
+"""A shorter result is stored for its own size only: it takes twenty of them to fill a message."""
 
 
 class ToolUse(Given, frozen=True):
@@ -45,31 +47,34 @@ class ToolUse(Given, frozen=True):
         return self.transcript.with_suffix("") / "subagents" / f"agent-{self.agent_id}.jsonl"
 
 
-def post_tool_use(raw: bytes, limits: Limits) -> str:
+def post_tool_use(raw: bytes, settings: Settings) -> str:
     """The result in its tool's own shape with a stand-in for its text, or "" where it stays as it is."""
+    least_chars = min(settings.result_chars, max(_WORTH_CHARS, settings.preview_bytes))
+    if len(raw) <= least_chars:  # no result is longer than its input
+        return ""
     use = decoded(raw, ToolUse)
     text = _text_of(use)
-    if text is None or not use.tool_use_id or len(text) <= limits.least_chars or not _is_too_much(use, text, limits):
+    if text is None or not use.tool_use_id or len(text) <= least_chars or not _is_too_much(use, text, settings):
         return ""
-    shown = _stored(use, text, limits) if use.is_kept else ""
+    shown = _stored(use, text, settings.preview_bytes) if use.is_kept else ""
     if not shown:
         return ""
     said: JSON = {"hookEventName": "PostToolUse", "updatedToolOutput": _with(use, shown)}
     return msgspec.json.encode({"hookSpecificOutput": said}).decode()
 
 
-def _is_too_much(use: ToolUse, text: str, limits: Limits) -> bool:
+def _is_too_much(use: ToolUse, text: str, settings: Settings) -> bool:
     """Whether a result is too large by itself, or with those that came before it of the same response."""
-    if len(text) > limits.result_chars:
+    if len(text) > settings.result_chars:
         return True
     from core.service.hooks.siblings import answered_chars
 
     with suppress(OSError, FoldmarkError):  # then it is not known, and the result is small enough
-        return answered_chars(use.caller, use.tool_use_id) + len(text) > limits.results_chars
+        return answered_chars(use.caller, use.tool_use_id) + len(text) > settings.results_chars
     return False
 
 
-def _stored(use: ToolUse, text: str, limits: Limits) -> str:
+def _stored(use: ToolUse, text: str, preview_bytes: int) -> str:
     """What stands for a text that is in the store now; "" for one that nothing shorter can stand for, or must stay."""
     from core.redact.text import redact
     from core.stages.results import named_by
@@ -82,7 +87,7 @@ def _stored(use: ToolUse, text: str, limits: Limits) -> str:
         return ""
     store, plain = Store.beside(use.transcript), redact(text)
     blob = blob_of(use.tool_use_id, plain)
-    shown = stand_in(use.tool_name, len(text), plain, blob, str(store.folder), limits.preview_bytes)
+    shown = stand_in(use.tool_name, len(text), plain, blob, str(store.folder), preview_bytes)
     if len(shown) >= len(text):
         return ""
     store.write({blob.file: [blob.content]}, [body_of(blob, use.tool_name)])

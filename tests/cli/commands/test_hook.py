@@ -45,6 +45,13 @@ def start(scratch_home: Path) -> Start:
     return started
 
 
+def use(transcript: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Answer for a result of the shell, in this process."""
+    raw = given(transcript, tool_name="Bash", tool_use_id="toolu_1", tool_response={"stdout": text})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    return hook.run("PostToolUse")
+
+
 def logged(home: Path) -> str:
     return "".join(path.read_text() for path in home.rglob(hook.LOG))
 
@@ -166,13 +173,58 @@ def test_a_host_that_does_not_listen_is_no_fault(start: Start, transcript: Path)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_settings_that_cannot_be_read_do_not_stop_a_host(start: Start, transcript: Path, tmp_path: Path) -> None:
-    (tmp_path / "home" / "project").mkdir()
-    (tmp_path / "home" / "project" / "foldmark.toml").write_text("= broken")
-    command = [sys.executable, str(ROOT / "foldmark.py"), "hook", "PostToolUse"]
-    done = subprocess.run(command, input=b"x", cwd=tmp_path / "home" / "project", capture_output=True, check=False)
+@pytest.mark.parametrize(
+    ("text", "variable", "chars", "said"),
+    [
+        ("result_chars = 3000", "", 3_001, []),
+        ("result_chars = 3000", "5000", 5_001, []),
+        ("result_chars = 3000", "many", 3_001, ["FOLDMARK_RESULT_CHARS: result_chars cannot be 'many'"]),
+        ("result_chars = 3000\ncolour = 1", "", 3_001, ["foldmark.toml: there is no setting 'colour'"]),
+        (
+            "result_chars = -1\npreview_bytes = 'x'",
+            "",
+            50_001,
+            ["result_chars cannot be -1", "preview_bytes cannot be"],
+        ),
+        ("= broken", "", 50_001, ["foldmark.toml: "]),
+        ("result_chars = 3000\nclaude_dir = '/'", "", 50_001, ["claude_dir cannot be set by a project"]),
+    ],
+)
+def test_settings_that_are_wrong_are_left_out_and_logged(
+    text: str,
+    variable: str,
+    chars: int,
+    said: list[str],
+    transcript: Path,
+    scratch_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (scratch_home / "project").mkdir()
+    (scratch_home / "project" / "foldmark.toml").write_text(text)
+    monkeypatch.chdir(scratch_home / "project")
+    monkeypatch.setenv("FOLDMARK_RESULT_CHARS", variable)
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert use(transcript, "x" * (chars - 1), monkeypatch) == 0
+    assert capfd.readouterr() == ("", "")
+    lines = logged(scratch_home).splitlines()
+    assert len(lines) == len(said)
+    for line, words in zip(lines, said, strict=True):
+        assert " PostToolUse SettingsError: " in line
+        assert words in line
+    assert use(transcript, "x" * chars, monkeypatch) == 0
+    assert "<persisted-output>" in capfd.readouterr().out
+
+
+def test_a_log_that_cannot_be_written_leaves_settings_out_too(
+    transcript: Path, scratch_home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (scratch_home / "file").write_text("in the way")
+    monkeypatch.setenv("XDG_STATE_HOME", str(scratch_home / "file"))
+    monkeypatch.setenv("FOLDMARK_RESULT_CHARS", "many")
+
+    assert use(transcript, "x" * 50_001, monkeypatch) == 0
+    assert "<persisted-output>" in capfd.readouterr().out
 
 
 def test_after_a_turn_the_notes_are_kept_by_a_process_that_nobody_waits_for(start: Start, tmp_path: Path) -> None:

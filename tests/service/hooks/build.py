@@ -9,13 +9,20 @@ import msgspec
 
 from core.model import JSON
 from core.service.hooks import answer
-from core.service.hooks.limits import Limits
+from core.settings import Settings
+
+USUAL = Settings(claude_dir=Path("/none"))
 
 
-def ask(event: str, transcript: Path, limits: Limits = Limits(), /, **fields: JSON) -> str:  # noqa: B008
+def limited(**limits: int) -> Settings:
+    """Settings with some limits that are not the usual ones."""
+    return msgspec.structs.replace(USUAL, **limits)
+
+
+def ask(event: str, transcript: Path, settings: Settings = USUAL, /, **fields: JSON) -> str:
     """The answer to an event."""
     given = {"session_id": "s", "transcript_path": str(transcript), "cwd": "/srv/app", "hook_event_name": event}
-    return answer(event, msgspec.json.encode({**given, **fields}), lambda: limits)
+    return answer(event, msgspec.json.encode({**given, **fields}), lambda: settings)
 
 
 def specific(text: str) -> dict[str, JSON]:

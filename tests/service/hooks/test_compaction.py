@@ -10,11 +10,10 @@ import pytest
 from core.errors import Damaged, InputError
 from core.model import JSON
 from core.service.hooks import answer
-from core.service.hooks.limits import Limits
 from core.service.hooks.session_start import COLD_TOKENS
 from core.service.hooks.views import MOST_BYTES
 from core.testing import Transcript
-from tests.service.hooks.build import ask, specific
+from tests.service.hooks.build import USUAL, ask, specific
 
 RULE = "Never edit a migration that exists."
 REQUEST = "Write the tests for partial refunds first, then the code."
@@ -203,8 +202,8 @@ class TestResume:
 
 
 def test_events_of_others_are_not_answered() -> None:
-    assert answer("UserPromptSubmit", b"{}", Limits) == ""
-    assert answer("", b"", Limits) == ""
+    assert answer("UserPromptSubmit", b"{}", lambda: USUAL) == ""
+    assert answer("", b"", lambda: USUAL) == ""
 
 
 @pytest.mark.parametrize("event", ["PreCompact", "SessionStart"])
@@ -212,4 +211,4 @@ def test_what_cannot_be_read_is_raised_for_the_shell_to_keep(event: str, tmp_pat
     with pytest.raises(InputError):
         ask(event, tmp_path / "none.jsonl", source="resume")
     with pytest.raises(msgspec.DecodeError):
-        answer(event, b"[]", Limits)
+        answer(event, b"[]", lambda: USUAL)

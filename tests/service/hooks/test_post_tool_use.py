@@ -5,19 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msgspec.structs import fields
 
 from core.errors import FoldmarkError
 from core.model import JSON
-from core.service.hooks.limits import Limits, hook_limits
+from core.service.hooks import answer
 from core.service.hooks.siblings import answered_chars
 from core.settings import Settings
 from core.testing import Transcript
 from core.transcript.store import Store
-from tests.service.hooks.build import ask, specific
+from tests.service.hooks.build import USUAL, ask, limited, specific
 
 LINES = "\n".join(f"line {n:06}" for n in range(20_000))
-SMALL = Limits(1_000, preview_bytes=100)
+SMALL = limited(result_chars=1_000, preview_bytes=100)
 
 
 @pytest.fixture
@@ -25,8 +24,8 @@ def transcript(tmp_path: Path) -> Path:
     return Transcript().prompt("go").write(tmp_path / "session.jsonl")
 
 
-def use(transcript: Path, tool: str, response: JSON, limits: Limits = Limits(), ident: str = "toolu_1") -> str:  # noqa: B008
-    return ask("PostToolUse", transcript, limits, tool_name=tool, tool_use_id=ident, tool_response=response)
+def use(transcript: Path, tool: str, response: JSON, settings: Settings = USUAL, ident: str = "toolu_1") -> str:
+    return ask("PostToolUse", transcript, settings, tool_name=tool, tool_use_id=ident, tool_response=response)
 
 
 def stored(transcript: Path, ident: str = "toolu_1") -> str:
@@ -102,10 +101,8 @@ def test_of_a_session_that_is_not_kept_nothing_is_stored(tmp_path: Path) -> None
     assert not tmp_path.with_suffix("").joinpath("tool-results").exists()
 
 
-def test_a_short_input_is_not_even_looked_at(tmp_path: Path) -> None:
-    from core.service.hooks import answer
-
-    assert answer("PostToolUse", b"no JSON", Limits) == ""
+def test_a_short_input_is_not_even_looked_at() -> None:
+    assert answer("PostToolUse", b"no JSON", lambda: USUAL) == ""
 
 
 def test_limits_count(transcript: Path) -> None:
@@ -114,7 +111,7 @@ def test_limits_count(transcript: Path) -> None:
 
 
 def test_what_is_shorter_than_its_stand_in_stays(transcript: Path) -> None:
-    assert use(transcript, "Bash", {"stdout": "x" * 120}, Limits(100, preview_bytes=100)) == ""
+    assert use(transcript, "Bash", {"stdout": "x" * 120}, limited(result_chars=100, preview_bytes=100)) == ""
 
 
 def test_secrets_are_neither_stored_nor_shown(transcript: Path) -> None:
@@ -151,7 +148,7 @@ def test_without_a_store_the_result_stays(tmp_path: Path) -> None:
 class TestTogether:
     """The results of one response, of which some are there already."""
 
-    LIMITS = Limits(50_000, 100_000)
+    LIMITS = limited(results_chars=100_000)
 
     def talk(self, agent_id: str = "") -> Transcript:
         talk = Transcript(agent_id=agent_id).prompt("go").use("Bash", "z" * 90_000, command="before")
@@ -169,7 +166,9 @@ class TestTogether:
         talk = self.talk()
         path = talk.write(tmp_path / "s.jsonl")
 
-        assert use(path, "Bash", {"stdout": "c" * 9_999, "x": "y" * 9_999}, Limits(50_000, 1), talk.calls[-1]) == ""
+        assert (
+            use(path, "Bash", {"stdout": "c" * 9_999, "x": "y" * 9_999}, limited(results_chars=1), talk.calls[-1]) == ""
+        )
 
     def test_those_of_a_subagent_are_in_its_own_file(self, tmp_path: Path) -> None:
         talk = self.talk("a1")
@@ -191,7 +190,7 @@ class TestTogether:
     def test_a_call_that_is_not_written_yet_is_alone(self, tmp_path: Path) -> None:
         path = self.talk().write(tmp_path / "s.jsonl")
 
-        assert use(path, "Bash", {"stdout": "c" * 49_000}, Limits(50_000, 48_000), "toolu_other") != ""
+        assert use(path, "Bash", {"stdout": "c" * 49_000}, limited(results_chars=48_000), "toolu_other") != ""
         assert use(path, "Bash", {"stdout": "c" * 40_000}, self.LIMITS, "toolu_other") == ""
         assert use(tmp_path / "none.jsonl", "Bash", {"stdout": "c" * 40_000}, self.LIMITS) == ""
 
@@ -202,19 +201,3 @@ class TestTogether:
         assert answered_chars(path, talk.calls[-1]) == 65_000
         monkeypatch.setattr("core.service.hooks.siblings.TAIL_BYTES", 50_000)
         assert answered_chars(path, talk.calls[-1]) == 0
-
-
-def test_the_defaults_are_those_of_the_settings() -> None:
-    assert {f.name: f.default for f in fields(Settings) if f.name in Limits._fields} == Limits()._asdict()
-
-
-def test_limits_come_from_the_layers_and_nonsense_counts_as_not_set(tmp_path: Path) -> None:
-    (tmp_path / "foldmark.toml").write_text("result_chars = 70000\n")
-
-    def limits(**env: str) -> Limits:
-        return hook_limits(env, tmp_path / "home", tmp_path, tmp_path / "none")
-
-    assert limits() == Limits(70_000)
-    assert limits(FOLDMARK_RESULT_CHARS="9000", FOLDMARK_PREVIEW_BYTES="0") == Limits(9_000, preview_bytes=0)
-    assert limits(FOLDMARK_RESULTS_CHARS="many", FOLDMARK_PREVIEW_BYTES="-5") == Limits(70_000)
-    assert limits(FOLDMARK_RESULT_CHARS="9" * 300, FOLDMARK_PREVIEW_BYTES="9" * 5_000) == Limits()
