@@ -1,6 +1,6 @@
-"""Where settings come from: layers of values, each with its origin, before anybody checks what they may be.
+"""Where settings come from: variables, files and overrides as layers of values, each value with its origin.
 
-Apart from the checks, because those cost a hook of a host more time than it has.
+What a value may be is not known here: `core.settings` folds the layers, and checks what counts.
 """
 
 from __future__ import annotations
@@ -9,12 +9,9 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from core.errors import SettingsError
-
-if TYPE_CHECKING:
-    from core.model import JSON
+from core.model import JSON
 
 FILE_NAME = "foldmark.toml"
 ENV_PREFIX = "FOLDMARK_"
@@ -33,11 +30,6 @@ class Value:
     value: JSON
     origin: str
     base: Path
-
-
-def strongest(given: Iterable[Mapping[str, Value]]) -> dict[str, Value]:
-    """The values of the last layer that has them."""
-    return {key: value for layer in given for key, value in layer.items()}
 
 
 def layers(
