@@ -30,8 +30,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 STDIN = "-"
 _COMPLETED = 200
 """Sessions that Tab knows: what else there is, one finds by a list."""
-_LOADING_BYTES = 120_000_000
-"""As much of a transcript is read while the program loads settings, results and all else, some 0.2 s (measured)."""
 _TOKENS = re.compile(r"(\d{1,12}(?:\.\d+)?)([kKmM]?)\Z")
 _SPAN = re.compile(r"(\d{1,9})\s*(s|m|h|d)\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -226,7 +224,7 @@ def read_ahead(name: str) -> Iterator[Reading | None]:
         yield None
         return
     with closing(reading):
-        reading.begin(head_start_bytes=_LOADING_BYTES)
+        reading.begin()
         yield reading
 
 

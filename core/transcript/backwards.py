@@ -1,9 +1,13 @@
-"""Which bytes of a transcript are read next, from its end backwards, and when it is enough."""
+"""Which bytes of a transcript are read next, from its end backwards, and when it is enough.
+
+A file is read in pieces.  They end at the first records behind each whole number of `BATCH_BYTES`, whatever the
+direction: so what is found in them is the same, too.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from core.errors import Changed, Damaged
 from core.model import JSON
@@ -14,10 +18,12 @@ WHOLE_BYTES = 5 << 20
 """Up to this size a file is always read whole: by the client, and so here."""
 BATCH_BYTES = 1 << 20
 """What is read and parsed at a time."""
+_SLACK_BYTES = 1 << 16
+"""How far behind the end of a batch a record mostly begins."""
 HALVES_BYTES = 64 << 20
 """From this size on a second process is worth its start, some 10 ms."""
 _LONGEST_BYTES = 64 << 20
-"""A batch is doubled while no record begins in it, up to this size; then any line will do."""
+"""A piece is doubled while no record begins in it, up to this size; then any line will do."""
 MOST_BYTES = 512 << 20
 """Where no line begins either: the longest text that the client's JavaScript engine holds is no longer."""
 
@@ -30,13 +36,15 @@ def is_large(size: int) -> bool:
 class Backwards:
     """Says which bytes to read next, takes them, and stops when the rows after the last boundary are complete."""
 
-    def __init__(self, size: int, whole: bool, ends_file: bool = True) -> None:
+    def __init__(self, size: int, whole: bool) -> None:
         self._size = self._end = size
-        self._ends_file = ends_file
         self.floor = 0
         """Where the first record begins that is to be read."""
         self._whole = whole
-        self._batch = BATCH_BYTES
+        self._batch = (size - 2) // BATCH_BYTES
+        """The last one that has the line end in front of a piece."""
+        self._batches = 1
+        """How many are looked at for that."""
         self._scans: list[Scan] = []
         self._boundary: Entry | None = None
         self._kept: frozenset[str] = frozenset()
@@ -62,25 +70,39 @@ class Backwards:
         """The bytes to read next, from and to; None when it is enough."""
         if self._end <= self.floor or (self._boundary and not self._missing):
             return None
-        return max(self.floor, self._end - self._batch), self._end
+        return self._start, self._end
+
+    @property
+    def _start(self) -> int:
+        return max(self.floor, (self._batch - self._batches + 1) * BATCH_BYTES)
 
     def take(self, data: bytes) -> None:
         """The bytes that were wanted.  Raises `Changed` when there are fewer."""
-        at = max(self.floor, self._end - self._batch)
+        at = self._start
         if len(data) < self._end - at:
             raise Changed("the file became shorter while it was read", "run the command again")
-        first = first_record_line(data, len(data) - 1, self._batch > _LONGEST_BYTES) if at > self.floor else 0
+        first = self._first(data, at)
         if first is None:
             self._double()
             return
-        found = scan(data, first, at, last=self._ends_file and self._end == self._size)
-        self._end, self._batch = at + first, BATCH_BYTES
+        found = scan(data, first, len(data), at, last=self._end == self._size)
+        self._end = at + first
+        self._batch, self._batches = (self._end - 1) // BATCH_BYTES - 1, 1
         self._took(found, lambda e: data[e.offset - at : e.offset - at + e.size])
 
+    def _first(self, data: bytes, at: int) -> int | None:
+        """Where in the data the last piece begins; None where no piece does."""
+        any_line = self._batches * BATCH_BYTES > _LONGEST_BYTES
+        for start in range(self._batch * BATCH_BYTES, at - (at > self.floor), -BATCH_BYTES):
+            first = first_record_line(data, start - at, len(data) - 1, any_line)
+            if first is not None:
+                return first
+        return 0 if at == self.floor else None
+
     def _double(self) -> None:
-        if self._batch >= MOST_BYTES:
+        if self._batches * BATCH_BYTES >= MOST_BYTES:
             raise Damaged(f"a line of more than {MOST_BYTES >> 20} MiB: no client reads such a row", "take it out")
-        self._batch *= 2
+        self._batches *= 2
 
     def _took(self, found: Scan, raw: Callable[[Entry], bytes]) -> None:
         self._scans.append(found)
@@ -97,17 +119,12 @@ class Backwards:
                     self._missing.difference_update(e.uuid for e in scanned.entries)
         self._missing.difference_update(e.uuid for e in found.entries)
 
-    def take_front(self, found: Iterable[Scan], raw: Callable[[Entry], bytes]) -> None:
-        """All that lies in front, from the end backwards; `raw` reads a row."""
-        for each in found:
+    def take_front(self, found: Sequence[Scan], raw: Callable[[Entry], bytes]) -> None:
+        """What was found in all that lies in front, in file order; `raw` reads a row."""
+        for each in reversed(found):
             if self.wanted():
                 self._took(each, raw)
         self._end = 0
-
-    def drained(self) -> list[Scan]:
-        """What was read since the last call; it is not kept."""
-        scans, self._scans = self._scans, []
-        return scans
 
     def found(self) -> tuple[int, Scan]:
         """What counts of what was read, in file order, and from which byte on that is."""
@@ -135,16 +152,22 @@ def kept_uuids(boundary: dict[str, JSON]) -> list[str]:
     return named_ends if len(named_ends) == len(ends) else []
 
 
-def scans_to(fd: int, end: int) -> Iterator[Scan]:
-    """The scans of the file up to the begin of a record, from there backwards."""
-    backwards = Backwards(end, whole=True, ends_file=False)
-    while batch := backwards.wanted():
-        backwards.take(os.pread(fd, batch[1] - batch[0], batch[0]))
-        yield from backwards.drained()
+def scans_forwards(fd: int, end: int) -> Iterator[tuple[int, Scan]]:
+    """The pieces of a file from its begin on, and where each ends, up to a record that begins at `end`.
 
-
-def record_near(fd: int, at: int) -> int:
-    """Where the first record behind an offset of a file begins; 0 if it is far away."""
-    block = os.pread(fd, BATCH_BYTES, at)
-    first = first_record_line(block, len(block) - 1)
-    return at + first if first else 0
+    It ends early where a piece is very long.
+    """
+    at = 0
+    while at < end:
+        batch_end = (max(at - 1, 0) // BATCH_BYTES + 1) * BATCH_BYTES
+        size, slack = None, _SLACK_BYTES
+        while size is None:
+            if slack > _LONGEST_BYTES:
+                return
+            data = os.pread(fd, min(batch_end + slack, end) - at, at)
+            size = first_record_line(data, batch_end - at, len(data))
+            if size is None and at + len(data) == end:
+                size = len(data)
+            slack *= 16
+        yield at + size, scan(data, 0, size, at, last=False)
+        at += size

@@ -17,16 +17,11 @@ from typing import BinaryIO
 
 from core.errors import Changed, Damaged, InputError
 from core.model import JSON
-from core.transcript.backwards import BATCH_BYTES, Backwards, is_large, record_near, scans_to
+from core.transcript.backwards import BATCH_BYTES, Backwards, is_large, scans_forwards
 from core.transcript.entries import Entry, decode_body, decode_row
 from core.transcript.findings import Finding
 from core.transcript.halves import Front, can_fork
 from core.transcript.ordinary import open_ordinary
-
-FRONT_SHARE = 0.48
-"""What the second process reads of a file: what it found has to be taken over, which costs as much as a tenth of it."""
-MOST_SHARE = 0.9
-"""As much of a file is read by the second process at most."""
 
 
 @dataclass(slots=True)
@@ -118,12 +113,9 @@ class Reading:
             return os.path.samestat(os.fstat(self._log.file.fileno()), path.stat())
         return False
 
-    def begin(self, head_start_bytes: int = 0) -> None:
-        """Has a second process read the front of a long file, as soon as it is sure that this is needed.
-
-        `head_start_bytes` is how much that one can read before this process goes on with `finish`.
-        """
-        backwards, size = self._backwards, self._log.size
+    def begin(self) -> None:
+        """Has a second process read a long file from its front, as soon as it is sure that this is needed."""
+        backwards = self._backwards
         if not (backwards.may_be_long and can_fork()):
             return
         with failing(self._log):
@@ -131,28 +123,22 @@ class Reading:
                 pass
             if not backwards.is_long:
                 return
-            at = min(FRONT_SHARE * size + head_start_bytes / 2, MOST_SHARE * size)
-            middle = record_near(self._fd, int(at))
-            if 0 < middle < backwards.end:
-                with suppress(OSError):  # no process to be had: then without
-                    self._front = Front(partial(scans_to, self._fd, middle), room_bytes=middle)
-                    backwards.floor = middle
+            with suppress(OSError):  # no process to be had: then without
+                self._front = Front(partial(scans_forwards, self._fd, backwards.end), room_bytes=backwards.end)
 
     def finish(self) -> Log:
-        """Reads the rest, and is closed."""
+        """Reads the rest, up to what the second process has read by then, and is closed."""
+        backwards, front = self._backwards, self._front
         with failing(self._log):
             try:
                 while self._read_on():
-                    pass
-                if self._front:
-                    self._backwards.floor = 0
-                    if self._backwards.wanted() and (found := self._front.scans()) is not None:
-                        self._backwards.take_front(found, self._log.raw)
-                    while self._read_on():
-                        pass
+                    backwards.floor = front.reached() if front else 0
+                backwards.floor = 0
+                if front and backwards.wanted():
+                    backwards.take_front(front.scans(backwards.end), self._log.raw)
             finally:
                 self._end_front()
-        return self._log.filled(self._backwards)
+        return self._log.filled(backwards)
 
     def close(self) -> None:
         """Nothing more is read."""

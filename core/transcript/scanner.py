@@ -21,13 +21,13 @@ _RUNS: frozenset[FindingKind] = frozenset({"garbage-line", "not-a-row"})
 """Kinds of which a run of lines is one finding: a file of another kind has nothing else."""
 
 
-def first_record_line(data: bytes, end_of_search: int, any_line: bool = False) -> int | None:
-    """Where the first line begins that begins a record (or any line), what stands before the first line end aside."""
-    at = data.find(b"\n", 0, end_of_search)
+def first_record_line(data: bytes, start: int, end: int, any_line: bool = False) -> int | None:
+    """Where the first line begins that begins a record (or any line) behind a line end from `start` to before `end`."""
+    at = data.find(b"\n", start, end)
     while at >= 0:
         if any_line or _RECORD_LINE.match(data, at + 1):
             return at + 1
-        at = data.find(b"\n", at + 1, end_of_search)
+        at = data.find(b"\n", at + 1, end)
     return None
 
 
@@ -39,19 +39,19 @@ class Scan:
     findings: list[Finding] = field(default_factory=list)
 
 
-def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
-    """Reads the whole lines that `data` holds from `start` on.
+def scan(data: bytes, start: int, end: int, offset: int, last: bool) -> Scan:
+    """Reads the lines that `data` holds from `start` to `end`.
 
     `offset` is the place of `data` in the file.  `last`: it ends where the file ends, perhaps within a line.
     """
     scanner = _Scanner(offset)
     view = memoryview(data)
     found, open_record = scanner.scan.entries, scanner.open_record
-    while (end := data.find(b"\n", start)) >= 0:
-        if data[start] in _BLANK_LINE and not open_record and not data[start:end].strip(_BLANKS):
-            start = end + 1
+    while (line_end := data.find(b"\n", start, end)) >= 0:
+        if data[start] in _BLANK_LINE and not open_record and not data[start:line_end].strip(_BLANKS):
+            start = line_end + 1
             continue
-        line, at, start = view[start:end], offset + start, end + 1
+        line, at, start = view[start:line_end], offset + start, line_end + 1
         try:
             entry = None if open_record else decode_entry(line, at)
         except Damaged:
@@ -60,8 +60,8 @@ def scan(data: bytes, start: int, offset: int, last: bool) -> Scan:
             found.append(entry)
         else:
             scanner.odd_line(bytes(line), at)
-    if start < len(data):
-        scanner.last_line(view[start:], offset + start)
+    if start < end:
+        scanner.last_line(view[start:end], offset + start)
     scanner.close(torn=last)
     return scanner.scan
 

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from core.errors import Changed
 from core.transcript import backwards, reader
@@ -21,9 +22,18 @@ from core.transcript.scanner import Scan
 from tests.rows import Rows, any_rows, damaged
 
 
-def broken() -> Iterator[Scan]:
-    yield Scan()
+def broken() -> Iterator[tuple[int, Scan]]:
+    yield 0, Scan()
     raise Changed("gone")
+
+
+def waited_for(reading: Reading) -> Reading:
+    """A reading whose second process has read something."""
+    front = reading._front
+    assert front
+    while not front.reached():
+        pass
+    return reading
 
 
 @contextmanager
@@ -57,6 +67,29 @@ def test_two_processes_read_what_one_reads(path: Path, given_: Rows | bytes) -> 
                 shared = open_log(path, whole)
         with alone, shared:
             assert (shared.start, shared.entries) == (alone.start, alone.entries)
+            assert shared.findings == alone.findings
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(any_rows() | damaged(), st.integers(20, 400), st.integers(1, 400))
+def test_the_pieces_are_the_same_from_both_ends(path: Path, given_: Rows | bytes, batch: int, slack: int) -> None:
+    data = given_ if isinstance(given_, bytes) else given_.data()
+    path.write_bytes(data)
+    ends: list[int] = []
+    with patch.multiple(backwards, BATCH_BYTES=batch, _SLACK_BYTES=slack), path.open("rb") as file:
+        reader_ = backwards.Backwards(len(data), whole=True)
+        while wanted := reader_.wanted():
+            if reader_.end not in ends:
+                ends.insert(0, reader_.end)
+            reader_.take(data[slice(*wanted)])
+        found = reader_.found()[1]
+        borders = ends[:-1]  # behind the last one only its own end of the file is known
+        last = borders[-1] if borders else 0
+        pieces = [*backwards.scans_forwards(file.fileno(), last)]
+
+    assert [end for end, _ in pieces] == borders
+    assert [e for _, s in pieces for e in s.entries] == [e for e in found.entries if e.offset < last]
+    assert [f for _, s in pieces for f in s.findings] == [f for f in found.findings if f.offset < last]
 
 
 def test_the_front_comes_from_the_second_process(path: Path) -> None:
@@ -68,9 +101,11 @@ def test_the_front_comes_from_the_second_process(path: Path) -> None:
             backwards.Backwards, "take_front", autospec=True, side_effect=backwards.Backwards.take_front
         ) as took,
     ):
-        log = open_log(path, whole=True)
+        reading = Reading(path, whole=True)
+        reading.begin()
+        log = waited_for(reading).finish()
     with log:
-        assert took.call_count == 1
+        assert len(took.call_args.args[1]) > 0
         assert len(log.entries) == 80
         assert log.whole
 
@@ -84,7 +119,7 @@ def test_what_is_read_before_it_is_known_to_be_long_is_read_once(path: Path) -> 
         reading = Reading(path, whole=True)
         while reading._backwards.end > 4_000:  # a long line: more was read than the second process leaves
             assert reading._read_on()
-        reading.begin(head_start_bytes=100_000)
+        reading.begin()
         log = reading.finish()
     with log:
         assert [e.uuid for e in log.entries] == transcript.uuids()
@@ -123,7 +158,7 @@ def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.C
     transcript = conversation()
     path.write_bytes(transcript.data())
 
-    with halved(), patch.object(reader, "scans_to", lambda *_: broken()):
+    with halved(), patch.object(reader, "scans_forwards", lambda *_: broken()):
         log = open_log(path, whole=True)
     with log:
         assert [log.raw(e) + b"\n" for e in log.entries] == transcript.lines()
@@ -152,8 +187,8 @@ def test_a_process_with_threads_is_not_forked() -> None:
         assert not can_fork()
 
 
-def endless() -> Iterator[Scan]:
-    yield Scan()
+def endless() -> Iterator[tuple[int, Scan]]:
+    yield 0, Scan()
     threading.Event().wait()
 
 
@@ -166,25 +201,28 @@ def test_a_front_that_nobody_waits_for_is_ended() -> None:
         os.kill(front._pid, 0)
 
 
-def test_the_scans_of_a_part_are_those_of_a_file_that_ends_there(path: Path) -> None:
+def test_a_piece_that_is_too_long_ends_the_front(path: Path) -> None:
     transcript = conversation()
-    path.write_bytes(transcript.data())
-    end = len(b"".join(transcript.lines()[:20]))
+    long_row = b'{"type":"user","text":"' + b"x" * 10_000 + b'"}\n'
+    path.write_bytes(b"".join(transcript.lines()[:20]) + long_row + transcript.data())
 
-    with path.open("rb") as file, patch.object(backwards, "BATCH_BYTES", 200):
-        found = list(backwards.scans_to(file.fileno(), end))
+    small = patch.multiple(backwards, BATCH_BYTES=200, _SLACK_BYTES=1, _LONGEST_BYTES=4_100)
+    with path.open("rb") as file, small:
+        found = list(backwards.scans_forwards(file.fileno(), path.stat().st_size))
 
-    assert len(found) > 1
-    assert [e.uuid for scan in reversed(found) for e in scan.entries] == transcript.uuids()[:20]
-    assert not any(scan.findings for scan in found)
+    uuids = [e.uuid for _, scan in found for e in scan.entries]
+    assert 15 < len(uuids) <= 20
+    assert uuids == transcript.uuids()[: len(uuids)]
 
 
-def test_without_room_for_what_it_found_the_front_is_done_without(
-    path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    front = Front(lambda: iter([Scan(), Scan([Entry(0, 1, "user", uuid="x" * 10_000)])]), 100)
+def test_what_the_front_found_before_it_had_no_room_holds(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    scans = [(10, Scan([Entry(0, 1)])), (20, Scan([Entry(10, 1)])), (30, Scan([Entry(20, 1, uuid="x" * 10_000)]))]
+    front = Front(lambda: iter(scans), 200)
+    os.waitid(os.P_PID, front._pid, os.WEXITED | os.WNOWAIT)
 
-    assert front.scans() is None
+    assert front.reached() == 20
+    assert front.scans(20) == [scan for _, scan in scans[:2]]
+    assert front.scans(10) == [scans[0][1]]
 
     front.close()
     assert "Traceback" not in capfd.readouterr().err
@@ -210,7 +248,7 @@ def test_a_reading_goes_on_with_what_was_begun(path: Path, whole: bool) -> None:
     with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
         alone = open_log(path, whole)
         reading = Reading(path, whole)
-        reading.begin(head_start_bytes=1_000)
+        reading.begin()
         with path.open("ab") as file:
             file.write(b"{}\n" * 100)
         log = reading.finish()
