@@ -66,7 +66,8 @@ class Front:
         return self._done[-1][0] if self._done else 0
 
     def scans(self, end: int) -> list[Scan]:
-        """What it found up to a byte that it had reached."""
+        """What it found up to a byte that it had reached; it ends."""
+        self._stop()  # not only when it is closed: this process can use the time of both
         found: list[Scan] = []
         at = 0
         with memoryview(self._memory) as memory:
@@ -78,10 +79,13 @@ class Front:
 
     def close(self) -> None:
         """Ends the process."""
-        os.close(self._messages)
-        os.kill(self._pid, signal.SIGKILL)
+        self._stop()
         os.waitpid(self._pid, 0)
+        os.close(self._messages)
         self._memory.close()
+
+    def _stop(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
 
 
 def _work(
