@@ -48,7 +48,7 @@ def parts_of_chain(log: Log, chain: Chain, dialect: Dialect) -> list[Part]:
         if e.type in ("user", "assistant"):
             stale = e.offset < boundary_at
             parts.append(Part(e.outlines, e.usage, e.response_id, e.model, stale, e.projected, e.uuid, kind_of(e)))
-        else:
+        elif e.may_be_sent:
             parts += parts_of_messages(messages_of(log, replace(chain, entries=(e,)), dialect))
     return parts
 

@@ -21,7 +21,7 @@ from core.model import (
     tool_results,
 )
 from core.transcript.chain import Chain
-from core.transcript.entries import CHAIN_TYPES, Entry
+from core.transcript.entries import Entry
 from core.transcript.reader import Log
 
 INTERRUPTED = "[Tool call interrupted: no result was recorded.]"
@@ -42,7 +42,7 @@ def messages_of(log: Log, chain: Chain, dialect: Dialect = NEWEST) -> tuple[Mess
     place: dict[str, int] = {}
     loaded: set[str] = set()
     for entry in _in_sending_order(chain.entries) if dialect.results_in_file_order else chain.entries:
-        if entry.type not in CHAIN_TYPES or entry.api_error:
+        if not entry.may_be_sent:
             continue
         row = log.body(entry)
         loaded |= _loaded_tools(row)
@@ -101,9 +101,7 @@ def _message(entry: Entry, row: dict[str, JSON], dialect: Dialect) -> Message | 
 
 def _local_command(entry: Entry, row: dict[str, JSON], dialect: Dialect) -> Message | None:
     text = row.get("content")
-    if entry.subtype != "local_command" or not isinstance(text, str):
-        return None
-    if row.get("isDisplayOnly") is True and dialect.hides_display_only:
+    if not isinstance(text, str) or (row.get("isDisplayOnly") is True and dialect.hides_display_only):
         return None
     return Message("user", "command", _text(text), (entry.uuid,), timestamp=entry.timestamp)
 

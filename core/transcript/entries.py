@@ -101,6 +101,13 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
         """Whether the row can be a link of the conversation."""
         return self.type in CHAIN_TYPES and bool(self.uuid)
 
+    @property
+    def may_be_sent(self) -> bool:
+        """Whether the row can be a message: of the client's system rows only the output of its own commands is one."""
+        if self.type == "system":
+            return self.subtype == "local_command"
+        return self.type in CHAIN_TYPES and not self.api_error
+
 
 class _ContentHead(msgspec.Struct, frozen=True, gc=False):
     content: Raw = Raw()
