@@ -1,7 +1,7 @@
 """Which bytes of a transcript are read next, from its end backwards, and when it is enough.
 
-A file is read in pieces.  They end at the first records behind each whole number of `BATCH_BYTES`, whatever the
-direction: so what is found in them is the same, too.
+A file is read in pieces.  They end where the first record begins behind each multiple of `BATCH_BYTES`, from whichever
+end they are read: so what is found in them is the same, too.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ WHOLE_BYTES = 5 << 20
 BATCH_BYTES = 1 << 20
 """What is read and parsed at a time."""
 _SLACK_BYTES = 1 << 16
-"""How far behind the end of a batch a record mostly begins."""
-HALVES_BYTES = 64 << 20
+"""How far behind such a multiple a record mostly begins."""
+TWO_PROCESSES_BYTES = 64 << 20
 """From this size on a second process is worth its start, some 10 ms."""
 _LONGEST_BYTES = 64 << 20
 """A piece is doubled while no record begins in it, up to this size; then any line will do."""
@@ -39,12 +39,12 @@ class Backwards:
     def __init__(self, size: int, whole: bool) -> None:
         self._size = self._end = size
         self.floor = 0
-        """Where the first record begins that is to be read."""
+        """Where the first record begins that is to be read: what is in front is read by others."""
         self._whole = whole
-        self._batch = (size - 2) // BATCH_BYTES
-        """The last one that has the line end in front of a piece."""
-        self._batches = 1
-        """How many are looked at for that."""
+        self._mark = _mark_before(size - 1)
+        """The last one that the next piece can begin behind."""
+        self._marks = 1
+        """How many of them are looked at."""
         self._scans: list[Scan] = []
         self._boundary: Entry | None = None
         self._kept: frozenset[str] = frozenset()
@@ -59,12 +59,12 @@ class Backwards:
     @property
     def may_be_long(self) -> bool:
         """Whether there is much that may have to be read."""
-        return self._end > HALVES_BYTES
+        return self._end > TWO_PROCESSES_BYTES
 
     @property
     def is_long(self) -> bool:
         """Whether much is left to read, and no boundary near the end makes an end of it."""
-        return self.may_be_long and self._size - self._end >= (0 if self._whole else HALVES_BYTES // 16)
+        return self.may_be_long and self._size - self._end >= (0 if self._whole else TWO_PROCESSES_BYTES // 16)
 
     def wanted(self) -> tuple[int, int] | None:
         """The bytes to read next, from and to; None when it is enough."""
@@ -74,7 +74,7 @@ class Backwards:
 
     @property
     def _start(self) -> int:
-        return max(self.floor, (self._batch - self._batches + 1) * BATCH_BYTES)
+        return max(self.floor, (self._mark - self._marks + 1) * BATCH_BYTES)
 
     def take(self, data: bytes) -> None:
         """The bytes that were wanted.  Raises `Changed` when there are fewer."""
@@ -87,22 +87,22 @@ class Backwards:
             return
         found = scan(data, first, len(data), at, last=self._end == self._size)
         self._end = at + first
-        self._batch, self._batches = (self._end - 1) // BATCH_BYTES - 1, 1
+        self._mark, self._marks = _mark_before(self._end) - 1, 1
         self._took(found, lambda e: data[e.offset - at : e.offset - at + e.size])
 
     def _first(self, data: bytes, at: int) -> int | None:
         """Where in the data the last piece begins; None where no piece does."""
-        any_line = self._batches * BATCH_BYTES > _LONGEST_BYTES
-        for start in range(self._batch * BATCH_BYTES, at - (at > self.floor), -BATCH_BYTES):
-            first = first_record_line(data, start - at, len(data) - 1, any_line)
+        any_line = self._marks * BATCH_BYTES > _LONGEST_BYTES
+        for mark in range(self._mark * BATCH_BYTES, at - (at > self.floor), -BATCH_BYTES):
+            first = first_record_line(data, mark - at, len(data) - 1, any_line)
             if first is not None:
                 return first
         return 0 if at == self.floor else None
 
     def _double(self) -> None:
-        if self._batches * BATCH_BYTES >= MOST_BYTES:
+        if self._marks * BATCH_BYTES >= MOST_BYTES:
             raise Damaged(f"a line of more than {MOST_BYTES >> 20} MiB: no client reads such a row", "take it out")
-        self._batches *= 2
+        self._marks *= 2
 
     def _took(self, found: Scan, raw: Callable[[Entry], bytes]) -> None:
         self._scans.append(found)
@@ -152,6 +152,11 @@ def kept_uuids(boundary: dict[str, JSON]) -> list[str]:
     return named_ends if len(named_ends) == len(ends) else []
 
 
+def _mark_before(record: int) -> int:
+    """Which multiple of `BATCH_BYTES` is the last one that is not behind the line end in front of a record."""
+    return max(record - 1, 0) // BATCH_BYTES
+
+
 def scans_forwards(fd: int, end: int) -> Iterator[tuple[int, Scan]]:
     """The pieces of a file from its begin on, and where each ends, up to a record that begins at `end`.
 
@@ -159,15 +164,15 @@ def scans_forwards(fd: int, end: int) -> Iterator[tuple[int, Scan]]:
     """
     at = 0
     while at < end:
-        batch_end = (max(at - 1, 0) // BATCH_BYTES + 1) * BATCH_BYTES
+        mark = (_mark_before(at) + 1) * BATCH_BYTES
         size, slack = None, _SLACK_BYTES
         while size is None:
             if slack > _LONGEST_BYTES:
                 return
-            data = os.pread(fd, min(batch_end + slack, end) - at, at)
-            size = first_record_line(data, batch_end - at, len(data))
+            data = os.pread(fd, min(mark + slack, end) - at, at)
+            size = first_record_line(data, mark - at, len(data))
             if size is None and at + len(data) == end:
                 size = len(data)
-            slack *= 16
+            slack *= 16  # a long row is read again, but not often
         yield at + size, scan(data, 0, size, at, last=False)
         at += size

@@ -76,8 +76,9 @@ def active_chain(log: Log) -> Chain:
     path = _path(tree, leaf)
     order = _with_siblings(tree.rows, path)
     rows = [tree.rows[i] for i in order]
-    boundaries = (k for k in reversed(range(len(rows))) if rows[k].subtype and rows[k].is_boundary)
-    cut = next(boundaries, -1) if tree.boundary >= 0 else -1
+    cut = -1
+    if tree.boundary >= 0:
+        cut = next((k for k in reversed(range(len(rows))) if rows[k].is_boundary), -1)
     return Chain(
         tuple(rows[cut + 1 :]), rows[cut] if cut >= 0 else None, tree.rows[leaf], tree.complete, tuple(tree.findings)
     )
@@ -178,7 +179,7 @@ def _responses(
 ) -> tuple[dict[str, int], dict[str, int], set[str]]:
     """The last row on the path of each response; of the `calls`, the row that each is made in, and which are answered.
 
-    All in one pass: of a long session, each costs as much as the reading of some megabytes.
+    All in one pass: each costs as much as everything else that is done to a long path.
     """
     last: dict[str, int] = {}
     home: dict[str, int] = {}

@@ -46,6 +46,7 @@ class _MessageHead(msgspec.Struct, gc=False):
 
 
 _NOTHING = Raw()
+"""The default itself is what stands where a row has no such field."""
 
 
 class _RowHead(msgspec.Struct, gc=False):
@@ -110,7 +111,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 class _ContentHead(msgspec.Struct, frozen=True, gc=False):
-    content: Raw = Raw()
+    content: Raw = _NOTHING
 
 
 class _ContentRow(msgspec.Struct, gc=False):

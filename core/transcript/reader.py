@@ -20,7 +20,7 @@ from core.model import JSON
 from core.transcript.backwards import BATCH_BYTES, Backwards, is_large, scans_forwards
 from core.transcript.entries import Entry, decode_body, decode_row
 from core.transcript.findings import Finding
-from core.transcript.halves import Front, can_fork
+from core.transcript.front import Front, can_fork
 from core.transcript.ordinary import open_ordinary
 
 
@@ -135,6 +135,7 @@ class Reading:
                     backwards.floor = front.reached() if front else 0
                 backwards.floor = 0
                 if front and backwards.wanted():
+                    front.stop()
                     backwards.take_front(front.scans(backwards.end), self._log.raw)
             finally:
                 self._end_front()

@@ -138,22 +138,20 @@ def _newest_first(log: Log) -> Iterator[Record]:
         if placed.record:
             yield placed.record
     # Decided about a row of the log, but recorded before it: then the row lies in the block behind that record.
-    for raw in reversed([*_earlier_rows(log)]):
-        if record := _placed(raw, 0).record:
+    for offset in reversed([*_earlier_offsets(log)]):
+        if record := _placed(_row_at(log, offset), offset).record:
             yield record
 
 
-def _earlier_rows(log: Log) -> Iterator[bytes]:
-    """The rows not far before the log that begin as records do: they are searched for, and nothing is split."""
+def _earlier_offsets(log: Log) -> Iterator[int]:
+    """Where rows not far before the log are that begin as records do: they are searched for, and nothing is split."""
     length = len(_PREFIX)
     at = max(0, log.start - MOST_BLOCK_BYTES)
     before = b"" if at else b"\n"  # the first row has no line end in front of it
     for piece in log.pieces(at, log.start):
         border = before + piece[:length]  # a row may begin in one piece and go on in the next
-        offsets = [at - len(before) + end + 1 for end in _line_ends(border[: len(before)], border)]
-        offsets += [at + end + 1 for end in _line_ends(piece, piece)]
-        for offset in offsets:
-            yield _row_at(log, offset)
+        yield from [at - len(before) + end + 1 for end in _line_ends(border[: len(before)], border)]
+        yield from [at + end + 1 for end in _line_ends(piece, piece)]
         at += len(piece)
         before = piece[-length:] if len(piece) >= length else (before + piece)[-length:]
 

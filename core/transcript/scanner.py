@@ -22,7 +22,7 @@ _RUNS: frozenset[FindingKind] = frozenset({"garbage-line", "not-a-row"})
 
 
 def first_record_line(data: bytes, start: int, end: int, any_line: bool = False) -> int | None:
-    """Where the first line begins that begins a record (or any line) behind a line end from `start` to before `end`."""
+    """Where the first line begins that begins a record (or any line), the line end before it in `data[start:end]`."""
     at = data.find(b"\n", start, end)
     while at >= 0:
         if any_line or _RECORD_LINE.match(data, at + 1):
@@ -70,7 +70,7 @@ class _Scanner:
     def __init__(self, offset: int) -> None:
         self.scan = Scan()
         self.open_record: list[bytes] = []
-        """The lines so far of a record that is spread over several."""
+        """The lines so far of a record that is spread over several; one list for good: `scan` looks at it each time."""
         self._record_at = 0
         self._run_lines = 0
         self._run_end = -1

@@ -15,7 +15,7 @@ import pytest
 from cli.main import run
 from core.testing import SESSION_ID, Transcript
 from core.transcript import backwards, reader
-from core.transcript.halves import Front
+from core.transcript.front import Front
 
 Capture = pytest.CaptureFixture[str]
 DATA = Path(__file__).parents[2] / "data"
@@ -56,7 +56,7 @@ def test_a_long_session_is_read_while_the_program_loads(
     monkeypatch.chdir(tmp_path)
     alone = (run(["context", name, "--json"]), capsys.readouterr())
     with (
-        patch.multiple(backwards, BATCH_BYTES=1_000, HALVES_BYTES=4_000),
+        patch.multiple(backwards, BATCH_BYTES=1_000, TWO_PROCESSES_BYTES=4_000),
         patch.object(reader, "can_fork", lambda: True),
         patch.object(reader, "Front", wraps=Front) as front,
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from core.errors import Changed
 from core.transcript import backwards, reader
 from core.transcript.entries import Entry
-from core.transcript.halves import Front, can_fork
+from core.transcript.front import Front, can_fork
 from core.transcript.reader import Reading, open_log
 from core.transcript.scanner import Scan
 from tests.rows import Rows, any_rows, damaged
@@ -31,15 +32,16 @@ def waited_for(reading: Reading) -> Reading:
     """A reading whose second process has read something."""
     front = reading._front
     assert front
-    while not front.reached():
-        pass
+    deadline = time.monotonic() + 20
+    while not front.reached() and time.monotonic() < deadline:
+        time.sleep(0.001)
     return reading
 
 
 @contextmanager
-def halved() -> Iterator[None]:
+def by_two() -> Iterator[None]:
     """Files of more than 400 bytes are read by two processes."""
-    small = patch.multiple(backwards, BATCH_BYTES=200, HALVES_BYTES=400)
+    small = patch.multiple(backwards, BATCH_BYTES=200, TWO_PROCESSES_BYTES=400)
     with small, patch.object(reader, "can_fork", lambda: True):
         yield
 
@@ -63,8 +65,12 @@ def test_two_processes_read_what_one_reads(path: Path, given_: Rows | bytes) -> 
     for whole in (True, False):
         with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=200):
             alone = open_log(path, whole)
-            with halved():
-                shared = open_log(path, whole)
+            with by_two():
+                reading = Reading(path, whole)
+                reading.begin()
+                if front := reading._front:
+                    os.waitid(os.P_PID, front._pid, os.WEXITED | os.WNOWAIT)
+                shared = reading.finish()
         with alone, shared:
             assert (shared.start, shared.entries) == (alone.start, alone.entries)
             assert shared.findings == alone.findings
@@ -96,7 +102,7 @@ def test_the_front_comes_from_the_second_process(path: Path) -> None:
     path.write_bytes(conversation().data())
 
     with (
-        halved(),
+        by_two(),
         patch.object(
             backwards.Backwards, "take_front", autospec=True, side_effect=backwards.Backwards.take_front
         ) as took,
@@ -115,7 +121,7 @@ def test_what_is_read_before_it_is_known_to_be_long_is_read_once(path: Path) -> 
     transcript.prompt("x" * 9_000)
     path.write_bytes(transcript.data())
 
-    with halved():
+    with by_two():
         reading = Reading(path, whole=True)
         while reading._backwards.end > 4_000:  # a long line: more was read than the second process leaves
             assert reading._read_on()
@@ -134,7 +140,7 @@ def test_a_kept_row_in_the_first_half_is_where_the_log_begins(path: Path) -> Non
 
     with patch.multiple(backwards, WHOLE_BYTES=0, BATCH_BYTES=200):
         alone = open_log(path)
-        with halved():
+        with by_two():
             shared = open_log(path)
     with alone, shared:
         assert alone.start > 0
@@ -148,7 +154,7 @@ def test_a_boundary_in_the_second_half_makes_the_front_needless(path: Path) -> N
         transcript.prompt(f"new {n}")
     path.write_bytes(transcript.data())
 
-    with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
+    with by_two(), patch.object(backwards, "WHOLE_BYTES", 0):
         log = open_log(path)
     with log:
         assert [e.uuid for e in log.entries] == transcript.uuids()[-32:]
@@ -158,7 +164,7 @@ def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.C
     transcript = conversation()
     path.write_bytes(transcript.data())
 
-    with halved(), patch.object(reader, "scans_forwards", lambda *_: broken()):
+    with by_two(), patch.object(reader, "scans_forwards", lambda *_: broken()):
         log = open_log(path, whole=True)
     with log:
         assert [log.raw(e) + b"\n" for e in log.entries] == transcript.lines()
@@ -168,7 +174,7 @@ def test_a_second_process_that_fails_is_done_without(path: Path, capfd: pytest.C
 def test_a_file_in_which_no_record_begins_is_read_by_one(path: Path) -> None:
     path.write_bytes(b"x" * 5000)
 
-    with halved(), open_log(path) as log:
+    with by_two(), open_log(path) as log:
         assert [f.kind for f in log.findings] == ["garbage-line"]
 
 
@@ -234,7 +240,7 @@ def test_without_a_second_process_one_reads_all(path: Path, refused: str) -> Non
     descriptors = len(os.listdir("/dev/fd"))
 
     with (
-        halved(),
+        by_two(),
         patch(refused, side_effect=OSError("none left")),
         open_log(path, whole=True) as log,
     ):
@@ -245,7 +251,7 @@ def test_without_a_second_process_one_reads_all(path: Path, refused: str) -> Non
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_reading_goes_on_with_what_was_begun(path: Path, whole: bool) -> None:
     path.write_bytes(conversation().data())
-    with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
+    with by_two(), patch.object(backwards, "WHOLE_BYTES", 0):
         alone = open_log(path, whole)
         reading = Reading(path, whole)
         reading.begin()
@@ -273,7 +279,7 @@ def test_a_reading_knows_its_file(path: Path, tmp_path: Path) -> None:
 
 def test_a_reading_that_nobody_finishes_leaves_no_process(path: Path) -> None:
     path.write_bytes(conversation().data())
-    with halved(), patch.object(backwards, "WHOLE_BYTES", 0):
+    with by_two(), patch.object(backwards, "WHOLE_BYTES", 0):
         reading = Reading(path)
         reading.begin()
     front = reading._front

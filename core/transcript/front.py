@@ -34,7 +34,7 @@ def can_fork() -> bool:
 
 
 class Front:
-    """Scans of the pieces of a file, from its begin on, that a process of its own makes; `close` ends it.
+    """Scans of the pieces of a file, from its begin on, that a process of its own makes, until it is closed.
 
     They lie in memory that both processes see, of at most `room_bytes`, so that neither waits for the other; a pipe
     says how far it is.  It may fail at any time: what it has said by then holds.  Raises `OSError` where the system
@@ -66,8 +66,7 @@ class Front:
         return self._done[-1][0] if self._done else 0
 
     def scans(self, end: int) -> list[Scan]:
-        """What it found up to a byte that it had reached; it ends."""
-        self._stop()  # not only when it is closed: this process can use the time of both
+        """What it found up to a byte that it had reached."""
         found: list[Scan] = []
         at = 0
         with memoryview(self._memory) as memory:
@@ -77,15 +76,16 @@ class Front:
                 at += size
         return found
 
+    def stop(self) -> None:
+        """Ends the process: what it would go on to read takes time from this one.  What it found is still there."""
+        os.kill(self._pid, signal.SIGKILL)
+
     def close(self) -> None:
-        """Ends the process."""
-        self._stop()
+        """Ends the process, and gives back what it had."""
+        self.stop()
         os.waitpid(self._pid, 0)
         os.close(self._messages)
         self._memory.close()
-
-    def _stop(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
 
 
 def _work(
