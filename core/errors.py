@@ -89,6 +89,11 @@ class Damaged(InputError):
 class SettingsError(InputError):
     """A setting has a value that it cannot have."""
 
+    def __init__(self, message: str, hint: str = "", key: str = "") -> None:
+        """`key` names the setting; "" where a file of settings cannot be read."""
+        super().__init__(message, hint)
+        self.key = key
+
 
 class WrongUsage(InputError):
     """What was asked for does not go together."""

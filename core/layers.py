@@ -6,7 +6,7 @@ What a value may be is not known here: `core.settings` folds the layers, and che
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,36 +40,23 @@ def layers(
     project_dir: Path,
     user_dir: Path,
     overrides: Mapping[str, JSON],
-    faults: list[SettingsError] | None = None,
+    faults: list[SettingsError],
 ) -> list[dict[str, Value]]:
     """What each layer sets, the strongest last; variables count where they name one of the `keys`, files as they are.
 
     `project_dir` is the working folder: the project's file is the nearest `foldmark.toml` there or above, within
     the home folder.  `user_dir` holds the user's file.  Overrides that are None are not set.
 
-    Raises SettingsError for a file that cannot be read, or sets what it may not; with `faults`, such a file is left out
-    and said there.
+    A file that cannot be read is left out, as is a setting that a project may not set: that goes to `faults`.
     """
     project_file = _nearest(project_dir, home)
     return [
         _defaults(env, home),
-        _read(_toml, user_dir / FILE_NAME, faults),
-        _read(_project, project_file, faults) if project_file else {},
+        _toml(user_dir / FILE_NAME, faults),
+        _project(project_file, faults) if project_file else {},
         _environment(env, keys, project_dir),
         {k: Value(v, "command line", project_dir) for k, v in overrides.items() if v is not None},
     ]
-
-
-def _read(
-    reader: Callable[[Path], dict[str, Value]], path: Path, faults: list[SettingsError] | None
-) -> dict[str, Value]:
-    try:
-        return reader(path)
-    except SettingsError as error:
-        if faults is None:
-            raise
-        faults.append(error)
-        return {}
 
 
 def _defaults(env: Mapping[str, str], home: Path) -> dict[str, Value]:
@@ -106,32 +93,25 @@ def _nearest(folder: Path, home: Path) -> Path | None:
     return None
 
 
-def _project(path: Path) -> dict[str, Value]:
+def _project(path: Path, faults: list[SettingsError]) -> dict[str, Value]:
     """A project's file comes with the project, from others: see `_NOT_OF_PROJECTS`."""
-    values = _toml(path)
+    values = _toml(path, faults)
     for key in _NOT_OF_PROJECTS:
-        if key in values:
-            raise SettingsError(
-                f"{path}: {key} cannot be set by a project", f"set {ENV_PREFIX}{key.upper()}, or the user's {FILE_NAME}"
-            )
+        if values.pop(key, None):
+            hint = f"set {ENV_PREFIX}{key.upper()}, or the user's {FILE_NAME}"
+            faults.append(SettingsError(f"{path}: {key} cannot be set by a project", hint, key))
     return values
 
 
-def _toml(path: Path) -> dict[str, Value]:
+def _toml(path: Path, faults: list[SettingsError]) -> dict[str, Value]:
     try:
         text = path.read_text("utf-8")
+        import tomllib
+
+        content = tomllib.loads(text)
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:  # ValueError: bytes that are not UTF-8
-        raise _unreadable(path, error) from None
-    import tomllib
-
-    try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also a number of too many digits, and lists in lists in lists
-        raise _unreadable(path, error) from None
+    except (OSError, ValueError, RecursionError) as error:  # no UTF-8 or TOML, too many digits, lists in lists in lists
+        faults.append(SettingsError(f"{path}: {error}", "correct the file or move it away"))
+        return {}
     return {key: Value(value, str(path), path.parent) for key, value in content.items()}
-
-
-def _unreadable(path: Path, error: Exception) -> SettingsError:
-    return SettingsError(f"{path}: {error}", "correct the file or move it away")

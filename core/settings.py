@@ -6,7 +6,7 @@ of the user, the defaults.  Nothing here looks at the process's own environment:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -83,15 +83,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     post_compact: tuple[str, ...] = ()
     """Shell commands that are told of a compaction."""
 
-    origins: Mapping[str, str] = MappingProxyType({})
-    """No setting, but where those are from that were set."""
+    _origins: Mapping[str, str] = MappingProxyType({})
 
     def origin(self, key: str) -> str:
         """Say where `key` was set: "command line", a variable's name, a file's path, or "default"."""
-        return self.origins.get(key, DEFAULT)
+        return self._origins.get(key, DEFAULT)
 
 
-KEYS = tuple(key for key in Settings.__struct_fields__ if key != "origins")
+KEYS = tuple(key for key in Settings.__struct_fields__ if key != "_origins")
 """The names of all settings."""
 
 
@@ -109,39 +108,43 @@ def load(
     Raises SettingsError for a value that cannot be, an unknown key, or a file that cannot be read; with `faults`, all
     that is left out, and said there.
     """
-    given = layers(KEYS, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides, faults=faults)
+    wrong: list[SettingsError] = [] if faults is None else faults
+    given = layers(KEYS, env, home=home, project_dir=project_dir, user_dir=user_dir, overrides=overrides, faults=wrong)
     kinds = get_type_hints(Settings, include_extras=True)
     found: dict[str, Any] = {}
     origins: dict[str, str] = {}
-    for key in dict.fromkeys((*KEYS, *(key for layer in given for key in layer))):
-        for value in (layer[key] for layer in reversed(given) if key in layer):
-            try:
-                found[key] = _checked(key, value, home, kinds)
-            except SettingsError as fault:
-                if faults is None:
-                    raise
-                faults.append(fault)
-            else:
-                origins[key] = value.origin
-                break
-    return Settings(**found, origins=origins)
+    for key in KEYS:
+        values = (layer[key] for layer in reversed(given) if key in layer)
+        if chosen := _first_that_can_be(key, values, home, kinds[key], wrong):
+            found[key], origins[key] = chosen
+    wrong += [_unknown(key, value) for layer in given for key, value in layer.items() if key not in KEYS]
+    if faults is None and wrong:
+        raise wrong[0]
+    return Settings(**found, _origins=origins)
 
 
-def _checked(key: str, given: Value, home: Path, kinds: Mapping[str, Any]) -> object:
+def _first_that_can_be(
+    key: str, values: Iterable[Value], home: Path, kind: Any, faults: list[SettingsError]
+) -> tuple[object, str] | None:
+    """The value and where it was set; those in front of it go to `faults`."""
+    for value in values:
+        try:
+            return _checked(key, value, home, kind), value.origin
+        except SettingsError as fault:
+            faults.append(fault)
+    return None
+
+
+def _checked(key: str, given: Value, home: Path, kind: Any) -> object:
     """The value as what it has to be."""
-    if key not in KEYS:
-        raise _unknown(key, given)
     value = _with_paths(key, given, home)
     try:
-        try:
-            return msgspec.convert(value, kinds[key])
-        except msgspec.ValidationError:
-            if not isinstance(value, str):
-                raise
-            return msgspec.convert(int(value), kinds[key])  # a variable says a number as text
+        if isinstance(value, str) and _bounds(kind):
+            value = int(value)  # a variable says a number as text
+        return msgspec.convert(value, kind)
     except (msgspec.ValidationError, ValueError):
-        allowed = f"allowed: {_allowed(key, kinds[key])}"
-        raise SettingsError(f"{given.origin}: {key} cannot be {_shown(given.value)}", allowed) from None
+        said = f"{given.origin}: {key} cannot be {_shown(given.value)}"
+        raise SettingsError(said, f"allowed: {_allowed(key, kind)}", key) from None
 
 
 def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | list[Path]:
@@ -165,7 +168,7 @@ def _unknown(key: str, given: Value) -> SettingsError:
 
     near = get_close_matches(key, KEYS, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS)}"
-    return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", hint)
+    return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", hint, key)
 
 
 def _shown(value: JSON) -> str:
@@ -185,8 +188,11 @@ def _allowed(key: str, kind: Any) -> str:
         return "a list of shell commands"
     if key in ("claude_dir", "models_file"):
         return "a path"
-    if kind is str:
-        return "a text"
-    number = get_args(kind)[0] if type(None) in get_args(kind) else kind
-    bounds = number.__metadata__[0]
-    return f"a whole number from {bounds.ge:,} to {bounds.le:,}"
+    if bounds := _bounds(kind):
+        return f"a whole number from {bounds.ge:,} to {bounds.le:,}"
+    return "a text"
+
+
+def _bounds(kind: Any) -> Meta | None:
+    """Those of a number, also of one that may be none."""
+    return next((part for each in (kind, *get_args(kind)) for part in get_args(each) if isinstance(part, Meta)), None)

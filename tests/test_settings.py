@@ -236,6 +236,33 @@ def test_what_is_wrong_can_be_left_out_and_said(folders: Folders) -> None:
     ]
 
 
+def test_what_a_project_may_not_set_is_left_out_alone(folders: Folders) -> None:
+    file = folders.project / "foldmark.toml"
+    file.write_text("claude_dir = '/etc'\nkeep_tokens = 7\nsummarizer = 'api'\n", encoding="utf-8")
+    faults: list[SettingsError] = []
+
+    settings = load({}, home=folders.home, project_dir=folders.project, user_dir=folders.user, faults=faults)
+
+    assert (settings.keep_tokens, settings.origin("keep_tokens")) == (7, str(file))
+    assert (settings.claude_dir, settings.summarizer) == (folders.home / ".claude", "extractive")
+    assert [str(fault) for fault in faults] == [
+        f"{file}: claude_dir cannot be set by a project",
+        f"{file}: summarizer cannot be set by a project",
+    ]
+
+
+def test_a_fault_says_which_setting_it_is_about(folders: Folders) -> None:
+    (folders.user / "foldmark.toml").write_text("= broken", encoding="utf-8")
+    (folders.project / "foldmark.toml").write_text(
+        "claude_dir = '/'\nkeep_tokens = 'many'\ncolour = 1\n", encoding="utf-8"
+    )
+    faults: list[SettingsError] = []
+
+    load({}, home=folders.home, project_dir=folders.project, user_dir=folders.user, faults=faults)
+
+    assert [fault.key for fault in faults] == ["", "claude_dir", "keep_tokens", "colour"]
+
+
 def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> None:
     (folders.user / "foldmark.toml").write_text("keep_token = 3", encoding="utf-8")
 
@@ -259,6 +286,7 @@ def test_an_unknown_key_is_refused_with_those_that_exist(folders: Folders) -> No
         ("_env_file", "x"),
         ("_secrets_dir", "/etc"),
         ("origins", "x"),
+        ("_origins", "x"),
         ("__init__", 1),
         ("__struct_fields__", 1),
         ("self", 1),

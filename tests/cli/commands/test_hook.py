@@ -187,7 +187,7 @@ def test_a_host_that_does_not_listen_is_no_fault(start: Start, transcript: Path)
             ["result_chars cannot be -1", "preview_bytes cannot be"],
         ),
         ("= broken", "", 50_001, ["foldmark.toml: "]),
-        ("result_chars = 3000\nclaude_dir = '/'", "", 50_001, ["claude_dir cannot be set by a project"]),
+        ("result_chars = 3000\nclaude_dir = '/'", "", 3_001, ["claude_dir cannot be set by a project"]),
     ],
 )
 def test_settings_that_are_wrong_are_left_out_and_logged(
