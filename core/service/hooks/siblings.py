@@ -24,7 +24,7 @@ def answered_chars(transcript: Path, call: str) -> int:
         file.seek(at)
         data = file.read()
     first = first_record_line(data, len(data) - 1, True) if at else 0
-    entries = scan(data, first or 0, at, last=True).entries
+    entries = scan(data, first or 0, len(data), at, last=True).entries
     response = next((e.response_id for e in reversed(entries) if call in e.tools and e.type == "assistant"), "")
     together = {t for e in entries if response and e.response_id == response for t in e.tools}
     rows = (data[e.offset - at : e.offset - at + e.size] for e in entries if _answers(e, together))
