@@ -10,14 +10,12 @@ import os
 import sys
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from core.errors import SettingsError
     from core.settings import Settings
 
-PROGRAM = Path(__file__).resolve().parents[1] / "foldmark.py"
 LOG = "hooks.log"
 LOG_BYTES = 64 << 10
 """A longer log begins anew."""
@@ -44,6 +42,8 @@ def _keep_notes(raw: bytes) -> None:
     import json
     from subprocess import DEVNULL, Popen
 
+    from cli.process import PROGRAM
+
     transcript = json.loads(raw)["transcript_path"]
     if os.path.isfile(transcript) and os.path.isabs(transcript):  # what is no absolute path may be an option
         command = [sys.executable, str(PROGRAM), "memory", "refresh", transcript]
@@ -53,13 +53,10 @@ def _keep_notes(raw: bytes) -> None:
 
 def _settings(event: str) -> Settings:
     """The settings of this process; what is wrong with them is left out, and logged."""
-    from platformdirs import user_config_path
-
-    from core.settings import load
+    from cli.process import settings
 
     faults: list[SettingsError] = []
-    user_dir = user_config_path("foldmark", appauthor=False)
-    found = load(os.environ, home=Path.home(), project_dir=Path.cwd(), user_dir=user_dir, faults=faults)
+    found = settings(faults)
     for fault in faults:
         _log(event, fault)
     return found

@@ -1,8 +1,7 @@
-"""What several commands take: `--json`, sessions, and the settings that belong to this process."""
+"""What several commands take: `--json`, sessions, where results go."""
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -15,13 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from cli import process
 from core.defaults import MOST
 
 if TYPE_CHECKING:
-    from core.errors import SettingsError
-    from core.hosts.base import Launch, Machine
-    from core.model import JSON
-    from core.settings import Settings
     from core.transcript.projects import SessionFile
     from core.transcript.reader import Reading
 
@@ -137,7 +133,7 @@ class SessionName(click.ParamType[str]):
 
         item = click.shell_completion.CompletionItem
         with suppress(FoldmarkError):
-            lines = list_sessions(settings().claude_dir, limit=_COMPLETED).sessions
+            lines = list_sessions(process.settings().claude_dir, limit=_COMPLETED).sessions
             if found := [item(at.id, help=ui.title(at.title)) for at in lines if at.id.startswith(incomplete)]:
                 return found
         return [item(incomplete, type="file")]
@@ -177,24 +173,10 @@ def target_options(function: F) -> F:
 
         if in_place and out_dir:
             raise click.UsageError("--in-place and --out exclude each other", click.get_current_context())
-        target = Target(lock_dir(), out_dir, in_place, dry_run, clock=time.time)
+        target = Target(process.lock_dir(), out_dir, in_place, dry_run, clock=time.time)
         return function(*args, target=target, **given)
 
     return cast("F", with_target)
-
-
-def settings(faults: list[SettingsError] | None = None, **overrides: JSON) -> Settings:
-    """Load the settings of this process; overrides come from the command line, None means not given.
-
-    What is wrong with them goes to `faults`, where they are given.
-    """
-    from platformdirs import user_config_path
-
-    from core.settings import load
-
-    user_dir = user_config_path("foldmark", appauthor=False)
-    here, home = Path.cwd(), Path.home()
-    return load(os.environ, home=home, project_dir=here, user_dir=user_dir, overrides=overrides, faults=faults)
 
 
 def find(
@@ -292,35 +274,3 @@ def _spooled(ctx: click.Context, writes_beside: bool) -> str:
     with path.open("wb") as file:
         copyfileobj(sys.stdin.buffer, file)
     return str(path)
-
-
-def machine() -> Machine:
-    """Where hosts are looked for: here."""
-    from core.hosts.base import Machine
-
-    return Machine(sys.platform, Path.home(), os.environ)
-
-
-def launch() -> Launch:
-    """How a host starts this program's server: neither a PATH nor a `foldmark` in the working folder counts.
-
-    Where sessions are has to be said: programs of the desktop do not have the variables of a shell.
-    """
-    from cli.hook import PROGRAM
-    from core.hosts.base import Launch
-
-    folder = os.environ.get("CLAUDE_CONFIG_DIR")
-    env = {"CLAUDE_CONFIG_DIR": str(Path.home() / folder)} if folder else {}
-    return Launch(sys.executable, (str(PROGRAM), "serve"), env)
-
-
-def lock_dir() -> Path:
-    """The folder for locks on transcripts."""
-    return state_dir() / "locks"
-
-
-def state_dir() -> Path:
-    """The folder for what only this machine needs to know: locks, failures, batches, copies of hosts' settings."""
-    from platformdirs import user_state_path
-
-    return user_state_path("foldmark", appauthor=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from cli import options, resources, ui
+from cli import options, process, resources, ui
 from cli.written import show_ways
 from core.context.tokens.window import Measuring
 from core.errors import ApiError
@@ -54,14 +54,14 @@ def command(
     """
     if out_dir and not save:
         raise click.UsageError("--out is for --save", ctx)
-    settings = options.settings()
+    settings = process.settings()
     access = resources.access(settings)
     endpoint = access.resources().endpoint
     if endpoint is None:
         raise ApiError("auth", "there is no key for the model API", "set ANTHROPIC_API_KEY")
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=save and out_dir is None)
     now, home = datetime.now(UTC), Path.home()
-    target = Target(options.lock_dir(), out_dir)
+    target = Target(process.lock_dir(), out_dir)
     choices = choices_of(settings, home, target, StageSettings(Measuring.of(settings), now))
     machine = Workstation(home, settings.claude_dir, partial(git_in, env=os.environ), now.astimezone().tzinfo or UTC)
     printed = _Printed()

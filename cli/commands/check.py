@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from cli.errors import report_one
 from core.service.check import CheckResult, check
 from core.service.session import opened
@@ -29,7 +29,7 @@ def command(
     """
     if out_dir and not repair:
         raise click.UsageError("--out is where --repair writes: give both", ctx)
-    files = options.find_all(ctx, sessions, options.settings().claude_dir, pick, writes_beside=repair and not out_dir)
+    files = options.find_all(ctx, sessions, process.settings().claude_dir, pick, writes_beside=repair and not out_dir)
     failed = 0
     with ui.progress("checking", len(files)) as step:
         for file in files:

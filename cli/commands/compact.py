@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from cli import options, resources, ui
+from cli import options, process, resources, ui
 from cli.errors import report_one, tell
 from cli.resources import Writer
 from cli.written import show_outcome
@@ -97,7 +97,7 @@ def command(
     """
     if batch and (target.dry_run or jobs > 1 or how in ("memory", "micro") or summarizer not in (None, "anthropic")):
         raise click.UsageError("--batch is for summaries by anthropic, without --jobs and --dry-run", ctx)
-    settings = options.settings(summarizer="anthropic" if batch else summarizer)
+    settings = process.settings(summarizer="anthropic" if batch else summarizer)
     resources.refuse_without_model(ctx, settings.summarizer, {"--model": model, "--no-fallback": no_fallback})
     usual = choices_of(
         settings,
@@ -116,7 +116,7 @@ def command(
         no_fallback=no_fallback,
         force=force,
     )
-    guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s, options.state_dir() / "failures")
+    guards = Guards(if_over_tokens, None if idle_s is None else time.time() - idle_s, process.state_dir() / "failures")
     choices = replace(asked.over(usual), guards=guards)
     beside = not (target.out_dir or target.dry_run)
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir, pick, writes_beside=beside)
@@ -133,7 +133,7 @@ def _batched(files: Sequence[SessionFile], choices: Choices, writer: Writer) -> 
 
     endpoint, given = writer.access.endpoint(), writer.access.resources(writer.fallback)
     waiting = Waiting(time.monotonic, time.sleep)
-    return compact_batched(files, choices, endpoint, given, options.state_dir() / "batches", waiting)
+    return compact_batched(files, choices, endpoint, given, process.state_dir() / "batches", waiting)
 
 
 def _told(outcomes: Iterable[Done], total: int, by_timer: bool, as_json: bool) -> int:

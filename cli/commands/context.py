@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.defaults import LEAST_WINDOW_TOKENS
 from core.report.words import STATES, part_name
 
@@ -44,7 +44,7 @@ def command(
         from core.service.context import context_report
         from core.service.session import opened
 
-        settings = options.settings(window_tokens=window_tokens)
+        settings = process.settings(window_tokens=window_tokens)
         file = options.find(ctx, session, settings.claude_dir, pick)
         endpoint = _endpoint(settings) if count else None
         with opened(file, measuring=Measuring.of(settings), begun=begun) as found:
@@ -77,7 +77,7 @@ def _looked(session: Session, settings: Settings) -> list[StageOutlook]:
     from core.service.stages import StageSettings
 
     known = StageSettings(Measuring.of(settings), datetime.now(UTC))
-    return outlook(session, choices_of(settings, Path.home(), Target(options.lock_dir()), known))
+    return outlook(session, choices_of(settings, Path.home(), Target(process.lock_dir()), known))
 
 
 def print_window(report: ContextReport) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.errors import SettingsError
 from core.service.doctor import doctor
 from core.service.setup import HostState
@@ -20,8 +20,8 @@ def command(as_json: bool) -> int:
     The exit code is 1 when there is a problem.
     """
     faults: list[SettingsError] = []
-    settings = options.settings(faults)
-    report = doctor(settings, [options.state_dir()], options.machine(), options.launch(), faults)
+    settings = process.settings(faults)
+    report = doctor(settings, [process.state_dir()], process.machine(), process.launch(), faults)
     if as_json:
         ui.emit(report)
         return 0 if report.ok else 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli import options, ui
+from cli import process, ui
 from cli.commands.context import print_window
 from cli.commands.sessions import print_lines
 from cli.errors import tell
@@ -15,7 +15,7 @@ from core.transcript.locate import no_sessions
 
 def show(as_json: bool) -> None:
     """Show the newest sessions of this folder, or of all when this folder has none, and what fills the newest."""
-    settings = options.settings()
+    settings = process.settings()
     found = home(settings.claude_dir, Path.cwd(), Measuring.of(settings))
     if as_json:
         ui.emit(found)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from cli import options, resources, ui
+from cli import options, process, resources, ui
 from cli.errors import report_one
 from core.memory.extractors import EXTRACTORS, ExtractorName, make
 from core.memory.limits import limits_of, timed_limits
@@ -49,7 +49,7 @@ def show_command(ctx: click.Context, session: str, pick: str, as_json: bool) -> 
     """Print the notes of SESSION, and how much of it they do not tell of."""
     from core.service.memory import show
 
-    settings = options.settings()
+    settings = process.settings()
     view = show(options.find(ctx, session, settings.claude_dir, pick), limits_of(settings))
     if as_json:
         ui.emit(view)
@@ -74,7 +74,7 @@ def update_command(
     """Bring the notes of SESSION up to its end; only what is new is read for it."""
     from core.service.memory import update
 
-    settings = options.settings()
+    settings = process.settings()
     resources.refuse_without_model(ctx, summarizer, {"--model": model})
     extractor = make(summarizer, resources.access(settings, model).resources)
     done = update(options.find(ctx, session, settings.claude_dir, pick), extractor, limits_of(settings))
@@ -117,7 +117,7 @@ def refresh_command(
 
     given = {"--model": model, "--max-usd": max_usd, "--max-tokens": max_tokens}
     resources.refuse_without_model(ctx, summarizer, given)
-    settings = options.settings()
+    settings = process.settings()
     files = options.chosen(ctx, sessions, all_sessions, settings.claude_dir)
     begin, now = time.monotonic(), time.time()
 

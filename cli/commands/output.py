@@ -6,7 +6,7 @@ import re
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.report.words import WHERE, part_name
 from core.service.history import TextList, output, outputs
 from core.service.session import opened
@@ -45,7 +45,7 @@ def command(
     """
     if not ident and (lines or grep):
         raise click.UsageError("--lines and --grep are for the text of one ID; foldmark search looks in all", ctx)
-    with opened(options.find(ctx, session, options.settings().claude_dir, pick), whole=True) as found:
+    with opened(options.find(ctx, session, process.settings().claude_dir, pick), whole=True) as found:
         if not ident:
             listed = outputs(found)
             if as_json:

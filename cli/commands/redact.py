@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from cli.written import show_ways
 from core.service.redact import RedactResult, find_secrets, redact_session
 
@@ -32,7 +32,7 @@ def command(ctx: click.Context, session: str, check: bool, out_dir: Path | None,
     """
     if check and out_dir:
         raise click.UsageError("--check writes nothing: leave out --out", ctx)
-    claude_dir = options.settings().claude_dir
+    claude_dir = process.settings().claude_dir
     file = options.find(ctx, session, claude_dir, pick, writes_beside=not (check or out_dir))
     result = find_secrets(file) if check else redact_session(file, out_dir)
     if as_json:

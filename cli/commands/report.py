@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.context.tokens.window import Measuring
 from core.report.data import Fidelity, Report, Said
 from core.report.words import PLACES, SCALE, STANDINGS, change, dollars, faults, fidelity_words, part_name, share
@@ -38,7 +38,7 @@ def command(ctx: click.Context, before: str, after: str | None, html: Path | Non
     """
     if pick and not after:
         raise click.UsageError("--pick is for BEFORE: name AFTER, too", ctx)
-    settings = options.settings()
+    settings = process.settings()
     measuring = Measuring.of(settings)
     with ExitStack() as stack:
         file = options.find(ctx, after or before, settings.claude_dir)

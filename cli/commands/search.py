@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.report.words import part_name
 from core.service.history import search
 from core.service.session import opened
@@ -26,7 +26,7 @@ def command(ctx: click.Context, session: str, text: str, regex: bool, limit: int
     """
     if not text:
         raise click.UsageError("TEXT is empty: every line would match", ctx)
-    with opened(options.find(ctx, session, options.settings().claude_dir, pick), whole=True) as found:
+    with opened(options.find(ctx, session, process.settings().claude_dir, pick), whole=True) as found:
         result = search(found, text, regex, limit)
     if as_json:
         ui.emit(result)

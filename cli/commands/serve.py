@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import options, resources, ui
+from cli import process, resources, ui
 from cli.signals import leave_to_others
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def command(ctx: click.Context, http: tuple[str, int] | None, hosts: tuple[str, 
     if (hosts or origins) and not http:
         raise click.UsageError("--allow-host and --allow-origin are for --http", ctx)
     leave_to_others()
-    settings, state_dir, home = options.settings(), options.state_dir(), Path.home()
+    settings, state_dir, home = process.settings(), process.state_dir(), Path.home()
 
     def summarizer(name: str, cancelled: Callable[[], bool]) -> Summarizer:
         from core.summarizers import make

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from cli.errors import tell
 from core.errors import SessionNotFound
 from core.service.sessions import SessionLine, list_sessions
@@ -37,7 +37,7 @@ def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
     if limit is None and not as_json:
         limit = SHOWN
     where = Path(os.path.abspath(folder)) if folder else None
-    claude_dir = options.settings().claude_dir
+    claude_dir = process.settings().claude_dir
     found = list_sessions(claude_dir, where, limit or None, inside=None)
     if where and not found.sessions and not where.is_dir():
         raise SessionNotFound(f"there is no folder {where}, and no session was started in it", _ALL)

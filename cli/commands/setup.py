@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.hosts.known import HOSTS
 from core.service.setup import Setup, SetupResult, apply_setup, plan_removal, plan_setup
 
@@ -34,11 +34,11 @@ def command(ctx: click.Context, host: str, remove: bool, yes: bool, dry_run: boo
     Shows the change to the host's settings and asks first; everything else in the file stays as it is, and a copy of
     it is kept.  With --remove the file is what it was before.  Where CLAUDE_CONFIG_DIR is set, the host hands it on.
     """
-    machine = options.machine()
+    machine = process.machine()
     if remove:
-        setup = plan_removal(host, machine, options.state_dir())
+        setup = plan_removal(host, machine, process.state_dir())
     else:
-        setup = plan_setup(host, machine, options.launch(), options.state_dir(), shutil.which)
+        setup = plan_setup(host, machine, process.launch(), process.state_dir(), shutil.which)
     if as_json and not (yes or dry_run or setup.needless):
         raise click.UsageError("--json cannot ask: add --yes or --dry-run", ctx)
     if not as_json:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.window import Measuring
 from core.defaults import LEAST_WINDOW_TOKENS
@@ -64,7 +64,7 @@ def command(
 
     Compacts at the automatic threshold, to 30,000 tokens and what is read again. Nothing is written or sent.
     """
-    settings = options.settings(window_tokens=window_tokens)
+    settings = process.settings(window_tokens=window_tokens)
     chosen = SimulationOptions(model_id, ttl, reread_tokens, repeats)
     file = options.find(ctx, session, settings.claude_dir, pick)
     steps = (len(_POLICIES) - 1) * len(reread_tokens)

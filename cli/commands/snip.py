@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from cli.written import show_outcome
 from core.context.tokens.window import Measuring
 from core.service.operation import Target
@@ -45,7 +45,7 @@ def command(
         raise click.UsageError("give both FROM and TO, or --suggest", ctx)
     if suggest and (target.out_dir or target.in_place or target.dry_run):
         raise click.UsageError("--suggest writes nothing: leave out --out, --in-place and --dry-run", ctx)
-    settings = options.settings()
+    settings = process.settings()
     beside = not (suggest or target.out_dir or target.dry_run)
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     known = StageSettings(Measuring.of(settings), datetime.now(UTC))

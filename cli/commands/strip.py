@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from cli.written import show_outcome
 from core.context.tokens.window import Measuring
 from core.service.operation import Target
@@ -46,7 +46,7 @@ def command(
         raise click.UsageError("give ids, or one of --bad, --old and --all", ctx)
     if not chosen and (target.out_dir or target.in_place or target.dry_run):
         raise click.UsageError("say which: ids, --bad, --old or --all", ctx)
-    settings = options.settings()
+    settings = process.settings()
     beside = chosen is not None and not (target.out_dir or target.dry_run)
     file = options.find(ctx, session, settings.claude_dir, pick, writes_beside=beside)
     if chosen:

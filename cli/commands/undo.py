@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.service.undo import undo
 
 
@@ -20,9 +20,9 @@ def command(ctx: click.Context, session: str, as_json: bool) -> None:
     """
     if session == options.STDIN:
         raise click.UsageError("what comes from standard input is a copy: name the session", ctx)
-    settings = options.settings()
+    settings = process.settings()
     file = options.find(ctx, session, settings.claude_dir)
-    result = undo(file, settings.claude_dir, options.lock_dir())
+    result = undo(file, settings.claude_dir, process.lock_dir())
     if as_json:
         ui.emit(result)
     elif result.removed:

@@ -7,7 +7,7 @@ import re
 
 import click
 
-from cli import options, ui
+from cli import options, process, ui
 from core.context.dialect import dialect_of
 from core.service.session import opened
 from core.service.view import ViewResult, view
@@ -38,7 +38,7 @@ def command(ctx: click.Context, session: str, client: str, pick: str, as_json: b
 
     Behind a role stands the id of the message, as foldmark output, snip and compact --from take it.
     """
-    settings = options.settings()
+    settings = process.settings()
     file = options.find(ctx, session, settings.claude_dir, pick)
     with opened(file, dialect_of(client)) as found:
         if client and not found.claude:

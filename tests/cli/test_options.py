@@ -1,4 +1,4 @@
-"""What commands share: sessions by name, standard input, settings of the process."""
+"""What commands share: sessions by name, standard input."""
 
 from __future__ import annotations
 
@@ -23,15 +23,6 @@ class Input:
     def __init__(self, content: bytes, terminal: bool = False) -> None:
         self.buffer = io.BytesIO(content)
         self.isatty = lambda: terminal
-
-
-def test_settings_are_those_of_the_process(monkeypatch: pytest.MonkeyPatch, scratch_home: Path) -> None:
-    monkeypatch.setenv("FOLDMARK_KEEP_TOKENS", "5")
-
-    settings = options.settings(restore_files=None)
-
-    assert (settings.keep_tokens, settings.restore_files) == (5, 5)
-    assert settings.claude_dir == scratch_home / ".claude"
 
 
 def test_standard_input_is_kept_until_the_command_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -63,6 +63,14 @@ def test_an_answer_is_all_that_is_printed(start: Start, transcript: Path) -> Non
     assert b"(constraint) [11111111] Never push to main." in done.stdout
 
 
+def test_a_host_does_not_wait_for_what_only_commands_need() -> None:
+    code = "import sys, foldmark; from cli.hook import run; run('PostToolUse'); print('click' in sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", code], input=b"{}", capture_output=True, cwd=ROOT, check=True)
+
+    assert done.stdout == b"False\n"
+
+
 @pytest.mark.parametrize("args", [("hook", "PreCompact", "--json", "extra"), ("hook", "PreCompact", "-x")])
 def test_options_that_nobody_knows_are_no_veto(start: Start, transcript: Path, args: tuple[str, ...]) -> None:
     done = start(*args, stdin=given(transcript))
