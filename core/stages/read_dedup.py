@@ -86,7 +86,7 @@ class ReadDedup:
     def _pairs(self, scene: Scene, view: tuple[Message, ...]) -> Iterator[_Pair]:
         decided = scene.state.cleared_on_server.union(scene.state.replaced)
         results = {r.id: r for r in tool_results_of(view) if r.id not in decided}
-        settled = scene.state.leaned_on  # what points to them would have to come back
+        leaned_on = scene.state.leaned_on  # what points to them would have to come back
         calls = {call_id(call): call for message in view for call in tool_uses(message)}
         known = _Known()
         for message in view:
@@ -100,7 +100,7 @@ class ReadDedup:
                     continue
                 key = json_bytes([result.name, call.get("input")])
                 earlier = known.results.get(key)
-                if earlier and _shows_again(earlier, result) and ident not in settled:
+                if earlier and _shows_again(earlier, result) and ident not in leaned_on:
                     yield _Pair(result, earlier.id)
                 else:
                     known.add(key, result)
