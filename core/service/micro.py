@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from core.service.job import CompactResult, Job
 from core.service.operation import Outcome
 from core.service.stages import StageResult, StageRun, write_projection
-from core.stages.base import Plan, Scene, Stage
-from core.stages.edits import both, edits_anything
 from core.stages.microcompact import Microcompact
 from core.stages.read_dedup import ReadDedup
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
@@ -27,19 +23,7 @@ def micro(job: Job) -> CompactResult:
     """
     run = StageRun(job.session, NAME, (), job.target, job.choices.settings)
     stages = (budget_of(run, job.choices.budget), ReadDedup(), Microcompact())
-    return as_compaction(write_projection(run, settled(run.scene, stages)))
-
-
-def settled(scene: Scene, stages: Sequence[Stage]) -> list[Plan]:
-    """What the stages come to once none of them has more to do, a plan for each: what one frees, and the cache that it
-    gives up, can make worth it what another left.
-    """
-    scene, plans = pipeline.run(scene, stages)
-    more = plans
-    while any(map(edits_anything, more)):
-        scene, more = pipeline.run(scene, stages)
-        plans = [both(plan, again) for plan, again in zip(plans, more, strict=True)]
-    return plans
+    return as_compaction(write_projection(run, pipeline.run_until_settled(run.scene, stages)))
 
 
 def as_compaction(done: StageResult) -> CompactResult:

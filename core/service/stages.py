@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -221,6 +222,14 @@ class _Written:
     def _estimates(self, messages: Sequence[Message]) -> Sequence[int]:
         return measure_like(items_of(messages), self.run.session.model, self.run.session.size).item_tokens
 
+    @property
+    def freed_tokens(self) -> Mapping[str, int]:
+        """By each stage, with all its plans."""
+        freed: Counter[str] = Counter()
+        for plan in self.plans:
+            freed[plan.stage] += plan.tokens_freed
+        return freed
+
     def result(self) -> StageResult:
         run, there = self.run, {m.uuid for m in self.messages}
         gone = sum(m.uuid not in there for m in self.before)
@@ -231,7 +240,7 @@ class _Written:
             op=run.op,
             tokens_before=run.session.size.total_tokens,
             tokens_after=min(run.session.size.total_tokens, run.session.size.overhead_tokens + sum(self.sizes)),
-            stages=[StageReport(stage=p.stage, tokens_freed=p.tokens_freed) for p in self.plans],
+            stages=[StageReport(stage=stage, tokens_freed=tokens) for stage, tokens in self.freed_tokens.items()],
             loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
             verdicts=[f"{p.stage}: {p.verdict}" for p in self.plans if p.verdict and p.verdict.deleted_tokens],
             changed=True,

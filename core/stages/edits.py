@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from msgspec.structs import replace as replace_fields
 
-from core.context.decisions import Collapsed, Committed, Decision, MediaReplaced, Replaced, Seen, Snipped
+from core.context.decisions import Collapsed, Committed, Decision, MediaReplaced, Replaced, Snipped
 from core.errors import FoldmarkError
 from core.model import JSON, Message, is_thinking
 from core.stages.base import Plan, Scene, Stored, applied
 from core.stages.receipt import page_name
-from core.stages.verdict import Verdict, joined
+from core.stages.verdict import Verdict
 from core.stages.worth import weighing
 from core.transcript.store import Store
 
@@ -88,41 +88,6 @@ def plan_edits(
         reason = f"{len(edits) - len(made)} of {len(edits)} stay: it would cost more than it saves"
     plan = Plan(stage, decisions, tuple(bodies.values()), reason=reason, verdict=verdict)
     return replace(plan, tokens_freed=freed_tokens(scene, plan))
-
-
-def settled(once: Callable[[Scene], Plan], scene: Scene) -> Plan:
-    """All that a stage would do, by a planner of what is worth it now: that can make worth it what is left.
-
-    What was not sent yet may be longer afterwards, and weighs on all in front of it; a smaller context lasts longer.
-    """
-    plan = once(scene)
-    while _left_some(plan) and (more := once(applied(scene, plan))).decisions:
-        plan = both(plan, more)
-        plan = replace(plan, tokens_freed=freed_tokens(scene, plan))
-    return plan
-
-
-def _left_some(plan: Plan) -> bool:
-    """Whether it makes some edits, and says why it leaves others."""
-    return bool(plan.reason) and edits_anything(plan)
-
-
-def edits_anything(plan: Plan) -> bool:
-    """Whether the model sees something else with it."""
-    return not all(isinstance(d, Seen) for d in plan.decisions)
-
-
-def both(plan: Plan, more: Plan) -> Plan:
-    """Two plans of one stage as one; `more` was made on what the first left, and has the last word on what stays."""
-    if not more.decisions:
-        return plan
-    return replace(
-        more,
-        decisions=(*plan.decisions, *more.decisions),
-        bodies=(*plan.bodies, *more.bodies),
-        tokens_freed=plan.tokens_freed + more.tokens_freed,
-        verdict=joined(plan.verdict, more.verdict),
-    )
 
 
 def freed_tokens(scene: Scene, plan: Plan) -> int:

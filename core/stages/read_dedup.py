@@ -10,7 +10,7 @@ from core.context.decisions import Replaced
 from core.facts.names import strings_in
 from core.model import Block, Message, call_id, tool_results, tool_uses
 from core.stages.base import Plan, Scene, Stored
-from core.stages.edits import Edit, editable_from, plan_edits, settled
+from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, tool_results_of
 from core.transcript.blob import json_bytes
 
@@ -75,9 +75,6 @@ class ReadDedup:
 
     def plan(self, scene: Scene) -> Plan:
         """Put a pointer in the place of every result that an earlier one, still there and whole, shows as well."""
-        return settled(self._now, scene)
-
-    def _now(self, scene: Scene) -> Plan:
         view = scene.view().messages
         start = editable_from(scene, view)
         found = [_edit(scene, pair) for pair in self._pairs(scene, view) if pair.result.at >= start]

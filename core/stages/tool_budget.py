@@ -17,7 +17,7 @@ from core.context.decisions import Replaced, Seen
 from core.model import JSON, Block, is_media, mappings, string
 from core.redact.values import redact_json
 from core.stages.base import Plan, Scene, Stored
-from core.stages.edits import Edit, editable_from, plan_edits, settled
+from core.stages.edits import Edit, editable_from, plan_edits
 from core.stages.results import ToolResult, named_by, tool_results_of
 from core.stages.stand_in import EXEMPT, stand_in
 from core.transcript.blob import blob_of, json_bytes
@@ -63,9 +63,6 @@ class ToolBudget:
         """Store what is over a limit, the largest fresh results of a message first; say where a tool said nothing."""
         if not scene.store_folder:
             return Plan(self.name, reason="there is no store for outputs")
-        return settled(self._now, scene)
-
-    def _now(self, scene: Scene) -> Plan:
         view = scene.view().messages
         start = editable_from(scene, view)
         results = [r for r in tool_results_of(view) if r.name]

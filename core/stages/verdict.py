@@ -6,7 +6,7 @@ All figures are input-token equivalents: 1 is the price of one uncached input to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
 
@@ -117,27 +117,6 @@ def verdict(
     costs = rewritten_share * (write - read) * rewritten_tokens
     after = costs / (each * deleted_tokens) if each * deleted_tokens > 0 else None
     return Verdict(deleted_tokens, rewritten_tokens, outlook.requests, saves, CAUTION * costs, after)
-
-
-def joined(first: Verdict | None, more: Verdict | None) -> Verdict | None:
-    """The verdict on two edits that are made at once, as far as they are made for what they are worth.
-
-    The second was weighed on what the first left: what is behind both is written to the cache once.
-    """
-    if not (first and first.pays and more and more.pays):
-        return more if more and more.pays else first
-    deleted = first.deleted_tokens + more.deleted_tokens
-    rewritten = max(first.rewritten_tokens, more.rewritten_tokens)
-    costs = max(first.costs, more.costs)
-    after = max((v.pays_after or 0.0) * v.deleted_tokens for v in (first, more)) / deleted
-    return replace(
-        first,
-        deleted_tokens=deleted,
-        rewritten_tokens=rewritten,
-        saves=first.saves + more.saves,
-        costs=costs,
-        pays_after=after,
-    )
 
 
 def _put_off(outlook: Outlook, deleted_tokens: int, each: float, read: float, write: float) -> float:

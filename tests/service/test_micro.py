@@ -23,7 +23,6 @@ from core.service.check import check
 from core.service.compact import CompactResult, compact
 from core.service.history import output, readable_ids
 from core.service.job import Choices
-from core.service.micro import settled
 from core.service.operation import Operation, Target
 from core.service.session import opened
 from core.service.stages import StageResult, StageSettings, run_stages
@@ -345,11 +344,11 @@ def test_one_run_does_all_that_two_would_do(builds: int) -> None:
         history.use(f"b{n}", "Bash", f"{n} x y " * 6_000, command=f"make {n}")
     scene = history.answer("Done.").prompt("Go on.").scene()
     once = pipeline.run(scene, stages)[1]
-    plans = settled(scene, stages)
+    plans = pipeline.run_until_settled(scene, stages)
     after = applied(scene, Plan("micro", tuple(d for plan in plans for d in plan.decisions)))
 
-    assert [plan.stage for plan in plans] == [plan.stage for plan in once]
     assert all(plan.decisions == () for plan in pipeline.run(after, stages)[1])
     assert sum(plan.tokens_freed for plan in plans) == scene.total_tokens - after.total_tokens
     assert [bool(plan.bodies) for plan in once] == [builds < 9, False, builds >= 5]
-    assert [bool(plan.bodies) for plan in plans] == [True, False, builds >= 5]
+    assert [plan.stage for plan in plans[3:]] == ["budget"] * (builds >= 9)
+    assert [plan.reason for plan in plans if plan.stage == "budget"] == [""] * (len(plans) - 2)

@@ -144,7 +144,9 @@ class Live:
         made: list[Plan] = []
 
         def choose(run: StageRun) -> list[Plan]:
-            made[:] = pipeline.run(run.scene, stages)[1]
+            made[:] = (
+                pipeline.run_until_settled(run.scene, stages) if stages is MICRO else pipeline.run(run.scene, stages)[1]
+            )
             self.foreseen = applied(run.scene, Plan("all", tuple(d for p in made for d in p.decisions))).view().messages
             return made
 

@@ -386,6 +386,17 @@ def test_write_projection_takes_an_open_run(path: Path) -> None:
     assert isinstance(result, StageResult)
 
 
+def test_all_plans_of_a_stage_are_reported_as_one(path: Path) -> None:
+    plans = [
+        Plan("budget", (Seen(("t1",)),), tokens_freed=300),
+        Plan("microcompact", reason="too little"),
+        Plan("budget", (Seen(("t2",)),), tokens_freed=20, reason="1 of 1 stay"),
+    ]
+    result = run_stages(session_file(path), "some", (), lambda _: plans, target(path, in_place=True))
+    assert [(s.stage, s.tokens_freed) for s in result.stages] == [("budget", 320), ("microcompact", 0)]
+    assert result.reason == "too little; 1 of 1 stay"
+
+
 def test_undo_in_place_removes_what_was_stored_and_nothing_else_needs(path: Path) -> None:
     store = Store.beside(path)
     store.folder.mkdir(parents=True)

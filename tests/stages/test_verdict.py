@@ -10,7 +10,7 @@ import pytest
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import lookup
 from core.model import Message, Usage
-from core.stages.verdict import Outlook, joined, outlook_of, rates, time_of, verdict, when_it_pays
+from core.stages.verdict import Outlook, outlook_of, rates, time_of, verdict, when_it_pays
 
 OPUS = lookup("claude-opus-4-6")
 NOW = datetime(2026, 3, 1, 10, tzinfo=UTC)
@@ -134,18 +134,3 @@ def test_the_share_of_requests_that_come_late_is_that_of_the_newest() -> None:
 @pytest.mark.parametrize("stamp", ["", "yesterday"])
 def test_a_time_that_is_none_is_not_known(stamp: str) -> None:
     assert time_of(Message("user", "prompt", (), timestamp=stamp)) is None
-
-
-def test_two_edits_at_once_delete_both_and_write_what_is_behind_once() -> None:
-    first, more = verdict(OPUS, 20_000, 3_000, Outlook(100)), verdict(OPUS, 10_000, 20_000, Outlook(100))
-    both = joined(first, more)
-
-    assert both == verdict(OPUS, 30_000, 20_000, Outlook(100))
-
-
-def test_what_did_not_pay_was_not_made_and_is_no_part_of_what_both_are_worth() -> None:
-    pays, does_not = verdict(OPUS, 20_000, 3_000, Outlook(100)), verdict(OPUS, 100, 90_000, Outlook(100))
-
-    assert joined(does_not, pays) == pays
-    assert joined(pays, does_not) == joined(pays, None) == pays
-    assert joined(None, None) is None

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.context.decisions import Decision, Seen
+from core.context.decisions import Decision, Seen, fold
 from core.model import JSON
 from core.stages.base import Plan, Scene, Stage
 from core.stages.collapse import Collapse
@@ -16,7 +16,8 @@ from core.stages.microcompact import Microcompact, MicrocompactSettings
 from core.stages.read_dedup import ReadDedup
 from core.stages.snip import Snip, SnipSettings
 from core.stages.tool_budget import ToolBudget, ToolBudgetSettings
-from core.turn.pipeline import ORDER, run
+from core.stages.verdict import Verdict
+from core.turn.pipeline import ORDER, run, run_until_settled
 from tests.stages.build import History, pairs_are_whole, resumed, sent
 
 STAGES: tuple[Stage, ...] = (
@@ -40,6 +41,13 @@ class Spy:
         return Plan(self.name, (Seen((self.name,)),))
 
 
+class Idle(Spy):
+    """It does nothing."""
+
+    def plan(self, scene: Scene) -> Plan:
+        return replace(super().plan(scene), decisions=(), reason="nothing")
+
+
 @given(st.permutations(ORDER), st.integers(1, len(ORDER)))
 def test_whatever_the_order_they_are_given_in_each_sees_what_those_before_it_left(names: list[str], count: int) -> None:
     asked: list[tuple[str, frozenset[str]]] = []
@@ -50,6 +58,44 @@ def test_whatever_the_order_they_are_given_in_each_sees_what_those_before_it_lef
     assert asked == [(name, frozenset(order[:n])) for n, name in enumerate(order)]
     assert [plan.stage for plan in plans] == order
     assert scene.state.seen == frozenset(order)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A stage that does one thing for each of its names, each once the name in front of it has been seen."""
+
+    name: str
+    pairs: dict[str, str]
+    saves: float
+
+    def plan(self, scene: Scene) -> Plan:
+        seen = scene.state.seen
+        new = tuple(own for own, before in self.pairs.items() if before in seen and own not in seen)
+        left = {*self.pairs} - seen - {*new}
+        verdict = Verdict(1, 1, 1, saves=self.saves, costs=1, pays_after=1)
+        return Plan(self.name, (Seen(new),) if new else (), reason="some stay" if left else "", verdict=verdict)
+
+
+@pytest.mark.parametrize("saves", [0, 2])
+def test_what_one_leaves_for_another_to_do_first_is_done_and_said_to_be_left_no_more(saves: float) -> None:
+    first = Waiting("budget", {"a": "", "c": "b"}, saves)
+    then = Waiting("snip", {"b": "a", "z": "never"}, saves)
+    scene = replace(History().prompt("Go.").scene(), state=fold([Seen(("",))]))
+
+    plans = run_until_settled(scene, [then, first])
+
+    assert [(plan.stage, plan.reason) for plan in plans] == [("budget", ""), ("snip", "some stay"), ("budget", "")]
+    assert [d.ids for plan in plans for d in plan.decisions if isinstance(d, Seen)] == [("a",), ("b",), ("c",)]
+    assert [bool(plan.verdict) for plan in plans] == [saves == 2, True, True]
+
+
+def test_where_there_is_nothing_to_do_it_is_asked_once_and_says_why() -> None:
+    asked: list[tuple[str, frozenset[str]]] = []
+
+    plans = run_until_settled(History().prompt("Go.").scene(), [Idle("budget", asked), Idle("snip", asked)])
+
+    assert asked == [("budget", frozenset()), ("snip", frozenset())]
+    assert [plan.reason for plan in plans] == ["nothing", "nothing"]
 
 
 def test_every_stage_has_its_place() -> None:
