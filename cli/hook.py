@@ -1,6 +1,6 @@
 """Answers one hook of a host: JSON on standard input, what the host understands on standard output.
 
-It never fails: whatever goes wrong ends in no output, exit code 0 and a line in a private log, because a host takes
+It never fails: a fault ends in no output, exit code 0 and a line in a private log, because a host takes
 an exit code of 2 for a veto, and shows any other to the person.  And it is quick, which is why it knows no `click`.
 """
 
@@ -52,13 +52,15 @@ def _keep_notes(raw: bytes) -> None:
 
 
 def _settings(event: str) -> Settings:
-    """The settings of this process; what is wrong with them is left out, and logged."""
+    """The settings of this process; what is wrong is left out, and logged where an answer may depend on it."""
     from cli.process import settings
+    from core.service.hooks import HEEDED
 
     faults: list[SettingsError] = []
     found = settings(faults)
     for fault in faults:
-        _log(event, fault)
+        if fault.key in ("", *HEEDED):  # "": a file that cannot be read
+            _log(event, fault)
     return found
 
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 EVENTS = ("PostToolUse", "PreCompact", "SubagentStop", "SessionStart", "Stop")
+HEEDED = ("result_chars", "results_chars", "preview_bytes")
+"""The settings that an answer depends on."""
 
 
 def answer(event: str, raw: bytes, settings: Callable[[], Settings]) -> str:

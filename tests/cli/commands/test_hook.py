@@ -187,7 +187,7 @@ def test_a_host_that_does_not_listen_is_no_fault(start: Start, transcript: Path)
         ("result_chars = 3000", "", 3_001, []),
         ("result_chars = 3000", "5000", 5_001, []),
         ("result_chars = 3000", "many", 3_001, ["FOLDMARK_RESULT_CHARS: result_chars cannot be 'many'"]),
-        ("result_chars = 3000\ncolour = 1", "", 3_001, ["foldmark.toml: there is no setting 'colour'"]),
+        ("result_chars = 3000\nsummary_tokens = 1\ncolour = 1", "", 3_001, []),
         (
             "result_chars = -1\npreview_bytes = 'x'",
             "",
@@ -195,10 +195,10 @@ def test_a_host_that_does_not_listen_is_no_fault(start: Start, transcript: Path)
             ["result_chars cannot be -1", "preview_bytes cannot be"],
         ),
         ("= broken", "", 50_001, ["foldmark.toml: "]),
-        ("result_chars = 3000\nclaude_dir = '/'", "", 3_001, ["claude_dir cannot be set by a project"]),
+        ("result_chars = 3000\nclaude_dir = '/'", "", 3_001, []),
     ],
 )
-def test_settings_that_are_wrong_are_left_out_and_logged(
+def test_settings_that_are_wrong_are_left_out_and_those_of_a_hook_logged(
     text: str,
     variable: str,
     chars: int,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from core.errors import FoldmarkError
 from core.model import JSON
-from core.service.hooks import answer
+from core.service.hooks import HEEDED, answer
 from core.service.hooks.siblings import answered_chars
 from core.settings import Settings
 from core.testing import Transcript
@@ -31,6 +32,20 @@ def use(transcript: Path, tool: str, response: JSON, settings: Settings = USUAL,
 def stored(transcript: Path, ident: str = "toolu_1") -> str:
     store = Store.beside(transcript)
     return next(store.read(body).decode() for body in store.bodies() if body.id == ident)
+
+
+def test_the_settings_that_an_answer_depends_on_are_those_that_are_named(transcript: Path) -> None:
+    heeded = set[str]()
+
+    class Seen:
+        def __getattr__(self, name: str) -> object:
+            heeded.add(name)
+            return getattr(USUAL, name)
+
+    for text in (LINES, "x" * 20_000):
+        use(transcript, "Bash", {"stdout": text}, cast("Settings", Seen()))
+
+    assert heeded == {*HEEDED}
 
 
 def test_an_output_of_the_shell_goes_whole_into_the_store(transcript: Path) -> None:
