@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cache
+from typing import ClassVar, cast
 
 import msgspec
+from msgspec.structs import fields
 
 from core.model import JSON
 
@@ -15,7 +17,26 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     derived: ClassVar[tuple[str, ...]] = ()
     """Properties that are printed too, behind all fields."""
 
-    def to_json(self) -> dict[str, JSON]:
-        """What is printed: all keys, in their order."""
-        values: dict[str, JSON] = msgspec.to_builtins(self)
-        return values | {name: getattr(self, name) for name in self.derived}
+    def to_json(self, defaults: bool = True) -> dict[str, JSON]:
+        """What is printed: all keys, in their order; without `defaults` only what is not as always, in parts too."""
+        usual = {} if defaults else _usual(type(self))
+        values = {name: getattr(self, name) for name in (*self.__struct_fields__, *self.derived)}
+        return {k: _json(v, defaults) for k, v in values.items() if k not in usual or v != usual[k]}
+
+
+@cache
+def _usual(kind: type[Result]) -> dict[str, object]:
+    """The defaults of its fields."""
+    made = {f.name: f.default_factory() for f in fields(kind) if f.default_factory is not msgspec.NODEFAULT}
+    return made | {f.name: f.default for f in fields(kind) if f.default is not msgspec.NODEFAULT}
+
+
+def _json(value: object, defaults: bool) -> JSON:
+    match value:
+        case Result():
+            return value.to_json(defaults)
+        case list():
+            return [_json(item, defaults) for item in value]
+        case dict() if any(isinstance(item, Result) for item in value.values()):  # others may be nested deeply
+            return {key: _json(item, defaults) for key, item in value.items()}
+    return cast("JSON", value)

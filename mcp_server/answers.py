@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
@@ -59,24 +58,9 @@ def text_answer(text: str) -> CallToolResult:
 def data_answer(result: Result, text: str, **meta: Any) -> CallToolResult:
     """What the command line prints with --json, but for what is as always, and a text; most hosts show one."""
     answer = text_answer(text)
-    answer.structured_content = redact_json(_unusual(result))[0]
+    answer.structured_content = redact_json(result.to_json(defaults=False))[0]
     answer.meta = meta or None
     return answer
-
-
-def _unusual(value: object) -> Any:
-    """A result as JSON, without what is as by default, in its parts too."""
-    if isinstance(value, list):
-        return [_unusual(item) for item in value]
-    if not isinstance(value, Result):
-        return msgspec.to_builtins(value)
-    held = ((field.name, getattr(value, field.name), _usual(field)) for field in msgspec.structs.fields(value))
-    derived = {name: getattr(value, name) for name in value.derived}
-    return {name: _unusual(here) for name, here, usual in held if here != usual} | derived
-
-
-def _usual(field: msgspec.structs.FieldInfo) -> object:
-    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
 
 
 def error_answer(text: str) -> CallToolResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator
-from typing import ClassVar, get_origin
+from typing import Any, ClassVar, get_origin
 
 import msgspec
 import pytest
@@ -38,6 +38,43 @@ def test_properties_are_printed_behind_all_fields_and_follow_them() -> None:
 
     assert [*more.to_json().items()] == [("parts", [{"size": 1}]), ("name", "a"), ("count", 2), ("loud", "A")]
     assert msgspec.structs.replace(more, name="b").to_json()["loud"] == "B"
+
+
+class Tree(Result, frozen=True, kw_only=True):
+    name: str
+    size: int = 0
+    by_name: dict[str, Part] = msgspec.field(default_factory=dict)
+    wholes: list[Whole] = msgspec.field(default_factory=list)
+    note: str | None = None
+
+
+def test_parts_are_printed_as_results_are_with_or_without_what_is_as_always() -> None:
+    tree = Tree(name="", by_name={"a": Part(), "b": Part(size=2)}, wholes=[Whole(name="c"), Whole(name="d", parts=[])])
+
+    assert tree.to_json() == {
+        "name": "",
+        "size": 0,
+        "by_name": {"a": {"size": 0}, "b": {"size": 2}},
+        "wholes": [{"parts": [], "name": "c", "loud": "C"}, {"parts": [], "name": "d", "loud": "D"}],
+        "note": None,
+    }
+    assert tree.to_json(defaults=False) == {
+        "name": "",
+        "by_name": {"a": {}, "b": {"size": 2}},
+        "wholes": [{"name": "c", "loud": "C"}, {"name": "d", "loud": "D"}],
+    }
+    assert Tree(name="x").to_json(defaults=False) == {"name": "x"}
+
+
+def test_what_is_nested_deeply_is_printed_as_it_is() -> None:
+    class Raw(Result, frozen=True, kw_only=True):
+        messages: list[dict[str, Any]]
+
+    deep: dict[str, Any] = {}
+    for _ in range(50_000):
+        deep = {"a": deep}
+
+    assert Raw(messages=[deep]).to_json()["messages"] == [deep]
 
 
 def test_a_result_comes_back_from_another_process() -> None:
