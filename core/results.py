@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast, dataclass_transform
 
 import msgspec
 from msgspec.structs import fields
@@ -11,7 +11,15 @@ from msgspec.structs import fields
 from core.model import JSON
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class _KeywordsAlone(msgspec.StructMeta):
+    """Makes results take keywords alone: a class does not inherit that, as it does `frozen`."""
+
+    def __new__(mcs, *parts: Any, kw_only: bool = True, **config: Any) -> _KeywordsAlone:
+        return super().__new__(mcs, *parts, kw_only=kw_only, **config)
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
+class Result(msgspec.Struct, metaclass=_KeywordsAlone, frozen=True):
     """Base of all results.  Types are for the type checker: what is handed in is not looked at."""
 
     derived: ClassVar[tuple[str, ...]] = ()

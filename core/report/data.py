@@ -15,7 +15,7 @@ Standing: TypeAlias = Literal["verbatim", "in part", "stored", "gone"]
 """Of what a person said: all of it, or its beginning, is in the context; or it can be read on demand; or neither."""
 
 
-class Side(Result, frozen=True, kw_only=True):
+class Side(Result):
     """One of the two contexts: what it is made of, in tokens, and what the next request on it costs, in US dollars."""
 
     id: str
@@ -32,14 +32,14 @@ class Side(Result, frozen=True, kw_only=True):
     """`warm`, `cold`: with what the cache holds then; None where the price is not known."""
 
 
-class PlaceCount(Result, frozen=True, kw_only=True):
+class PlaceCount(Result):
     """How much of before is in a place now: its messages, and the tokens that they had."""
 
     messages: int
     tokens: int
 
 
-class PartLine(Result, frozen=True, kw_only=True):
+class PartLine(Result):
     """One of the largest parts of before, and where it went; `id` is what `output` takes."""
 
     id: str
@@ -50,7 +50,7 @@ class PartLine(Result, frozen=True, kw_only=True):
     place: Place
 
 
-class Said(Result, frozen=True, kw_only=True):
+class Said(Result):
     """A request or a lasting statement of a person; `text` without secrets, cut."""
 
     id: str
@@ -58,7 +58,7 @@ class Said(Result, frozen=True, kw_only=True):
     standing: Standing
 
 
-class NameCoverage(Result, frozen=True, kw_only=True):
+class NameCoverage(Result):
     """Which of the paths and symbols of what was taken out the context still names; `missing` holds the likeliest."""
 
     paths: int
@@ -68,7 +68,7 @@ class NameCoverage(Result, frozen=True, kw_only=True):
     missing: list[str]
 
 
-class Fidelity(Result, frozen=True, kw_only=True):
+class Fidelity(Result):
     """How true and how complete a summary is: the parts of its claims that hold, and of what must be known it says.
 
     Of a compaction it is what the summariser wrote; of a report, what stands in the context.  Only names, figures,
@@ -88,7 +88,7 @@ class Fidelity(Result, frozen=True, kw_only=True):
     ledger_tokens: int
 
 
-class Report(Result, frozen=True, kw_only=True):
+class Report(Result):
     """A comparison of two contexts, all tokens by one estimator."""
 
     before: Side

@@ -62,7 +62,7 @@ _SYSTEM = (
 )
 
 
-class Recovery(Result, frozen=True, kw_only=True):
+class Recovery(Result):
     """A refused request that went through after all."""
 
     reason: str
@@ -73,7 +73,7 @@ class Recovery(Result, frozen=True, kw_only=True):
     limit_tokens: int | None
 
 
-class AskResult(Result, frozen=True, kw_only=True):
+class AskResult(Result):
     """The answer, what it cost, and what had to be done for it."""
 
     session: SessionRef

@@ -16,7 +16,7 @@ from core.transcript.materialize import derived_id
 from core.transcript.repair import repair
 
 
-class FindingLine(Result, frozen=True, kw_only=True):
+class FindingLine(Result):
     """One thing that is wrong, or worth knowing."""
 
     kind: str
@@ -30,7 +30,7 @@ class FindingLine(Result, frozen=True, kw_only=True):
     """Otherwise it is worth knowing, and no more."""
 
 
-class CheckResult(Result, frozen=True, kw_only=True):
+class CheckResult(Result):
     """All findings; `ok` when none of them is damage."""
 
     session: SessionRef

@@ -31,7 +31,7 @@ LARGEST = 10
 """How many of the largest parts are named."""
 
 
-class Tokens(Result, frozen=True, kw_only=True):
+class Tokens(Result):
     """The size of the context a resume would load, in tokens."""
 
     total: int
@@ -43,7 +43,7 @@ class Tokens(Result, frozen=True, kw_only=True):
     """The true figure lies within `total` plus or minus this."""
 
 
-class Window(Result, frozen=True, kw_only=True):
+class Window(Result):
     """The window of the model, and the levels at which something happens."""
 
     window_tokens: int
@@ -59,7 +59,7 @@ class Window(Result, frozen=True, kw_only=True):
     """The model table does not know the model, and nobody said how large its window is."""
 
 
-class LargePart(Result, frozen=True, kw_only=True):
+class LargePart(Result):
     """One of the largest parts: `id` is what `output` and `snip` take."""
 
     id: str
@@ -72,7 +72,7 @@ class LargePart(Result, frozen=True, kw_only=True):
     """Of the whole context."""
 
 
-class Boundary(Result, frozen=True, kw_only=True):
+class Boundary(Result):
     """A compaction that the file records."""
 
     uuid: str
@@ -80,7 +80,7 @@ class Boundary(Result, frozen=True, kw_only=True):
     offset: int
 
 
-class StageOutlook(Result, frozen=True, kw_only=True):
+class StageOutlook(Result):
     """What one stage would free by itself, or a compaction by an offline summary (`full`)."""
 
     stage: str
@@ -89,7 +89,7 @@ class StageOutlook(Result, frozen=True, kw_only=True):
     """Why that is nothing; else what it costs and saves on the prompt cache, "" where that is not known."""
 
 
-class ContextReport(Result, frozen=True, kw_only=True):
+class ContextReport(Result):
     """What fills the window."""
 
     session: SessionRef

@@ -20,7 +20,7 @@ from core.transcript.live import open_sessions
 from core.transcript.projects import session_files
 
 
-class Check(Result, frozen=True, kw_only=True):
+class Check(Result):
     """One thing that was looked at, and what to do when it is not well."""
 
     name: str
@@ -29,7 +29,7 @@ class Check(Result, frozen=True, kw_only=True):
     advice: str = ""
 
 
-class SettingLine(Result, frozen=True, kw_only=True):
+class SettingLine(Result):
     """A setting, its value, and where the value was set."""
 
     name: str
@@ -37,7 +37,7 @@ class SettingLine(Result, frozen=True, kw_only=True):
     origin: str
 
 
-class DoctorReport(Result, frozen=True, kw_only=True):
+class DoctorReport(Result):
     """The state of things; `ok` when nothing is a problem."""
 
     version: str

@@ -24,7 +24,7 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f\x7f-\U0010ffff]+\Z')
 """Text that stands in JSON as it is."""
 
 
-class OutputLine(Result, frozen=True, kw_only=True):
+class OutputLine(Result):
     """One thing that can be read: `id` names it, `name` is the tool of a result."""
 
     id: str
@@ -33,28 +33,28 @@ class OutputLine(Result, frozen=True, kw_only=True):
     where: Where
 
 
-class OutputList(Result, frozen=True, kw_only=True):
+class OutputList(Result):
     """What a session holds, in order."""
 
     session: SessionRef
     outputs: list[OutputLine]
 
 
-class TextLine(OutputLine, frozen=True, kw_only=True):
+class TextLine(OutputLine):
     """The same with what there is to read: how many characters, and how they begin, on one line."""
 
     chars: int
     begin: str
 
 
-class TextList(Result, frozen=True, kw_only=True):
+class TextList(Result):
     """What a session holds, in order."""
 
     session: SessionRef
     outputs: list[TextLine]
 
 
-class OutputText(Result, frozen=True, kw_only=True):
+class OutputText(Result):
     """One text, or the asked lines of it (`first_line` counts from 1)."""
 
     session: SessionRef
@@ -67,7 +67,7 @@ class OutputText(Result, frozen=True, kw_only=True):
     total_lines: int
 
 
-class SearchHit(Result, frozen=True, kw_only=True):
+class SearchHit(Result):
     """One line that matches, in the text of `id`; "…" stands where a long one was cut."""
 
     id: str
@@ -78,7 +78,7 @@ class SearchHit(Result, frozen=True, kw_only=True):
     text: str
 
 
-class SearchResult(Result, frozen=True, kw_only=True):
+class SearchResult(Result):
     """The lines that match; `more` when there were more than asked for."""
 
     session: SessionRef

@@ -17,7 +17,7 @@ SHOWN = 5
 """Of the newest sessions: what a person takes in at a glance."""
 
 
-class Home(SessionList, frozen=True, kw_only=True):
+class Home(SessionList):
     """The newest sessions of a folder, or of all where it has none, and what fills the newest."""
 
     folder: str

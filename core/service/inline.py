@@ -19,7 +19,7 @@ from core.service.view import view
 from core.transcript.projects import SessionFile, session_file
 
 
-class InlineResult(CompactResult, frozen=True, kw_only=True):
+class InlineResult(CompactResult):
     """A compaction, and the messages that the next request is made of.
 
     `output` holds them too; what was taken out is stored beside it.

@@ -33,7 +33,7 @@ Done = Literal["memory", "full", "partial", "micro", "none"]
 """In which way it was done."""
 
 
-class CompactResult(Outcome, frozen=True, kw_only=True):
+class CompactResult(Outcome):
     """One compaction, done, planned, or found to be needless (`changed` is false, `reason` says why)."""
 
     how: Done

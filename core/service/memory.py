@@ -41,7 +41,7 @@ _WHOLE = 1_000_000_000
 """A room in which nothing is cut."""
 
 
-class MemoryView(Result, frozen=True, kw_only=True):
+class MemoryView(Result):
     """The notes of a session."""
 
     session: SessionRef
@@ -58,7 +58,7 @@ class MemoryView(Result, frozen=True, kw_only=True):
     """How many of the last updates failed, one after the other."""
 
 
-class MemoryUpdate(Result, frozen=True, kw_only=True):
+class MemoryUpdate(Result):
     """An update of the notes of one session, or why there was none (`changed` is false)."""
 
     session: SessionRef

@@ -56,14 +56,14 @@ class Target:
     """Seconds since 1970: in place, tells a row that is being written from a torn one (None: all are torn)."""
 
 
-class StageReport(Result, frozen=True, kw_only=True):
+class StageReport(Result):
     """What one stage did."""
 
     stage: str
     tokens_freed: int
 
 
-class Loss(Result, frozen=True, kw_only=True):
+class Loss(Result):
     """Where the messages of before are now: word for word in the context, to be read on demand, or nowhere."""
 
     kept: int
@@ -71,7 +71,7 @@ class Loss(Result, frozen=True, kw_only=True):
     gone: int
 
 
-class Outcome(Result, frozen=True, kw_only=True):
+class Outcome(Result):
     """What an operation did, would do, or found needless (`changed` is false, `reason` says why)."""
 
     session: SessionRef

@@ -12,7 +12,7 @@ from core.service.history import OutputText
 from core.service.view import ViewResult
 
 
-class OutputPage(OutputText, frozen=True, kw_only=True):
+class OutputPage(OutputText):
     """A piece of the lines that were asked for."""
 
     offset: int
@@ -43,7 +43,7 @@ def end_of_piece(text: str, offset: int, most_chars: int) -> int:
     return line_end + 1 if line_end >= 0 else end
 
 
-class ViewPage(ViewResult, frozen=True, kw_only=True):
+class ViewPage(ViewResult):
     """Some of the messages of the next model call."""
 
     offset: int

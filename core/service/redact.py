@@ -25,7 +25,7 @@ _BLOCKS = {"thinking": "thinking", "tool_use": "tool input", "tool_result": "too
 _FIELDS = {"message": "text", "content": "text", "rendered": "attachment"}
 
 
-class Secret(Result, frozen=True, kw_only=True):
+class Secret(Result):
     """One secret: `kind`, and where it is; `masked` shows what all of its kind begin with, and how long it is."""
 
     kind: str
@@ -40,7 +40,7 @@ class Secret(Result, frozen=True, kw_only=True):
     masked: str
 
 
-class RedactResult(Result, frozen=True, kw_only=True):
+class RedactResult(Result):
     """The secrets of a session, and the copy without them: `changed` where it was written now, `output` where it is
     there."""
 

@@ -40,7 +40,7 @@ from core.transcript.reader import Reading
 CLAUDE_CODE = "claude-code"
 
 
-class SessionRef(Result, frozen=True, kw_only=True):
+class SessionRef(Result):
     """Which transcript a result is about."""
 
     id: str

@@ -15,7 +15,7 @@ from core.transcript.locate import leads_into
 from core.transcript.projects import session_files
 
 
-class SessionLine(Result, frozen=True, kw_only=True):
+class SessionLine(Result):
     """One session, as a list shows it."""
 
     id: str
@@ -34,7 +34,7 @@ class SessionLine(Result, frozen=True, kw_only=True):
     state: State
 
 
-class SessionList(Result, frozen=True, kw_only=True):
+class SessionList(Result):
     """The sessions, the newest first; `more` when the limit left some out."""
 
     sessions: list[SessionLine]

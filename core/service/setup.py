@@ -28,7 +28,7 @@ Runner = Callable[[Sequence[str]], int]
 """Runs a program to its end and gives its exit code; 127 where there is none of that name."""
 
 
-class SetupResult(Result, frozen=True, kw_only=True):
+class SetupResult(Result):
     """What was, or would be, done to the settings of a host."""
 
     host: str
@@ -45,7 +45,7 @@ class SetupResult(Result, frozen=True, kw_only=True):
     """What a person has to do now."""
 
 
-class HostState(Result, frozen=True, kw_only=True):
+class HostState(Result):
     """Whether a host is on this machine, and whether the server is registered with it."""
 
     host: str

@@ -29,7 +29,7 @@ CLIENT = "client"
 """The row of what was really charged."""
 
 
-class PolicyResult(Result, frozen=True, kw_only=True):
+class PolicyResult(Result):
     """What a policy came to, with so many tokens read again after each compaction; tokens are sums of all calls."""
 
     policy: str
@@ -51,7 +51,7 @@ class PolicyResult(Result, frozen=True, kw_only=True):
     """Of the cost, against doing nothing: -0.1 is a tenth less."""
 
 
-class Simulation(Result, frozen=True, kw_only=True):
+class Simulation(Result):
     """All policies over one session."""
 
     session: SessionRef

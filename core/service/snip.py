@@ -18,7 +18,7 @@ SHORT_CHARS = 8
 """Of a random id: among 10,000 messages one pair in a hundred sessions has them in common, and then it is longer."""
 
 
-class SnipResult(StageResult, frozen=True, kw_only=True):
+class SnipResult(StageResult):
     """A snip, done or planned."""
 
     from_id: str
@@ -29,7 +29,7 @@ class SnipResult(StageResult, frozen=True, kw_only=True):
     """How many it takes out."""
 
 
-class SnipProposal(Result, frozen=True, kw_only=True):
+class SnipProposal(Result):
     """A range that may go, and why."""
 
     from_id: str
@@ -43,7 +43,7 @@ class SnipProposal(Result, frozen=True, kw_only=True):
     verdict: str
 
 
-class SnipProposals(Result, frozen=True, kw_only=True):
+class SnipProposals(Result):
     """What may go, the best first."""
 
     session: SessionRef

@@ -23,7 +23,7 @@ from core.transcript.projects import SessionFile
 OP = "strip"
 
 
-class MediaLine(Result, frozen=True, kw_only=True):
+class MediaLine(Result):
     """One image or document that the model sees."""
 
     id: str
@@ -41,14 +41,14 @@ class MediaLine(Result, frozen=True, kw_only=True):
     """It is not what it is said to be: the API refuses each request with it."""
 
 
-class MediaList(Result, frozen=True, kw_only=True):
+class MediaList(Result):
     """All images and documents that the model sees, in order."""
 
     session: SessionRef
     media: list[MediaLine]
 
 
-class StripResult(StageResult, frozen=True, kw_only=True):
+class StripResult(StageResult):
     """What gave way to notes, or would: the same lines as in the list."""
 
     media: list[MediaLine]

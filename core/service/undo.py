@@ -14,7 +14,7 @@ from core.transcript.projects import SUFFIX, SessionFile
 from core.transcript.records import first_record, source_file
 
 
-class UndoResult(Result, frozen=True, kw_only=True):
+class UndoResult(Result):
     """What was taken back."""
 
     path: str

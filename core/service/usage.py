@@ -6,7 +6,7 @@ from core.model import Usage
 from core.results import Result
 
 
-class Spent(Result, frozen=True, kw_only=True):
+class Spent(Result):
     """What a model was, or would be, paid for, in tokens; all zeros where none was asked."""
 
     input_tokens: int = 0

@@ -9,7 +9,7 @@ from core.results import Result
 from core.service.session import Session, SessionRef
 
 
-class ViewResult(Result, frozen=True, kw_only=True):
+class ViewResult(Result):
     """The messages of the next model call, and what was wrong with the file on the way to them."""
 
     session: SessionRef
