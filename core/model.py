@@ -69,6 +69,8 @@ class Message:
     model: str = ""
     usage: Usage | None = None
     timestamp: str = ""
+    charged: Usage | None = None
+    """What its request was charged, where `usage` is Foldmark's figure for a shorter one that was never made."""
 
     @property
     def uuid(self) -> str:

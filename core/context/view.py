@@ -14,14 +14,18 @@ from core.model import (
     Kind,
     Message,
     Role,
+    Usage,
     call_id,
     is_thinking,
+    mapping,
     mappings,
     text_block,
     tool_results,
 )
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
+from core.transcript.formats.messages import usage_of
+from core.transcript.note import KEY
 from core.transcript.reader import Log
 
 INTERRUPTED = "[Tool call interrupted: no result was recorded.]"
@@ -90,7 +94,15 @@ def _message(entry: Entry, row: dict[str, JSON], dialect: Dialect) -> Message | 
             blocks = _text("(no content)")
         blocks = tuple(b for b in blocks if b.get("type") != "thinking" or b.get("signature"))
         return Message(
-            "assistant", "response", blocks, (entry.uuid,), entry.response_id, entry.model, entry.usage, entry.timestamp
+            "assistant",
+            "response",
+            blocks,
+            (entry.uuid,),
+            entry.response_id,
+            entry.model,
+            entry.usage,
+            entry.timestamp,
+            usage_of(mapping(mapping(row.get(KEY)).get("usage"))) if entry.projected else None,
         )
     kind = _user_kind(entry, blocks)
     if row.get("ownNote") is True and dialect.notes_are_reminders:
@@ -195,9 +207,14 @@ def _joined(rows: Sequence[Message]) -> Message:
         content=tuple(b for row in rows for b in row.content),
         uuids=tuple(uuid for row in rows for uuid in row.uuids),
         model=next((row.model for row in rows if row.model), ""),
-        usage=next((r.usage for r in reversed(rows) if r.usage and r.usage.total_tokens), rows[0].usage),
+        usage=_last_counted([row.usage for row in rows]),
+        charged=_last_counted([row.charged for row in rows]),
         timestamp=rows[-1].timestamp,
     )
+
+
+def _last_counted(figures: Sequence[Usage | None]) -> Usage | None:
+    return next((usage for usage in reversed(figures) if usage and usage.total_tokens), figures[0])
 
 
 def api_messages(messages: Sequence[Message], dialect: Dialect = NEWEST) -> list[dict[str, JSON]]:

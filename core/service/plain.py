@@ -28,7 +28,7 @@ def sendable(messages: Sequence[Message]) -> tuple[Message, ...]:
     for number, message in enumerate(redact_messages(messages)):
         blocks = tuple(_plain_block(b) for b in message.content if b.get("type") in _BLOCKS)
         uuids = message.uuids or (derived_id("asked", str(number)),)
-        out.append(replace(message, content=blocks, usage=None, uuids=uuids))
+        out.append(replace(message, content=blocks, usage=None, charged=None, uuids=uuids))
     return tuple(m for m in out if m.content)
 
 

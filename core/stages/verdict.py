@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from core.context.tokens.cost import CacheLife
 from core.context.tokens.models import Model
 from core.context.tokens.words import tokens as short
-from core.model import Message
+from core.model import Message, Usage
 from core.times import time_from
 
 LIFE: dict[CacheLife, timedelta] = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
@@ -150,13 +150,18 @@ def outlook_of(
 
     Messages without usage or timestamps say nothing about growth or pauses.
     """
-    newest = (m.usage.prompt_tokens for m in reversed(messages) if m.usage and m.usage.prompt_tokens)
+    newest = (usage.prompt_tokens for m in reversed(messages) if (usage := charged(m)) and usage.prompt_tokens)
     sizes = [*islice(newest, GROWTH_WINDOW + 1)]
     grown = [after - before for after, before in pairwise(sizes) if after > before]
     growth = sum(grown) / len(grown) if grown else DEFAULT_GROWTH_TOKENS
     room = max(0, threshold_tokens - context_tokens)
     requests = max(1, min(MAX_REQUESTS, int(room / growth)))
     return Outlook(requests, growth, _cold_share(messages, LIFE[life]), threshold_tokens, overhead_tokens)
+
+
+def charged(message: Message) -> Usage | None:
+    """What a response was charged, also where its session was shortened since: what is to come has full length."""
+    return message.charged or message.usage
 
 
 def _cold_share(messages: Sequence[Message], life: timedelta) -> float:

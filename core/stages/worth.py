@@ -9,7 +9,7 @@ from core.context.tokens.cost import CacheLife
 from core.context.tokens.window import AUTO_BUFFER_TOKENS, levels
 from core.model import Message
 from core.stages.base import Scene
-from core.stages.verdict import LIFE, Outlook, Verdict, outlook_of, time_of, verdict
+from core.stages.verdict import LIFE, Outlook, Verdict, charged, outlook_of, time_of, verdict
 
 
 def auto_threshold_tokens(scene: Scene) -> int:
@@ -24,7 +24,7 @@ def effective_tokens(scene: Scene) -> int:
 
 def cache_life(messages: Sequence[Message]) -> CacheLife:
     """How long the cache lives, by what the newest request that wrote to it was charged for."""
-    written = (m.usage for m in reversed(messages) if m.usage and m.usage.cache_creation_tokens)
+    written = (usage for m in reversed(messages) if (usage := charged(m)) and usage.cache_creation_tokens)
     newest = next(written, None)
     return "1h" if newest and newest.cache_1h_tokens else "5m"
 

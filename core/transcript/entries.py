@@ -256,6 +256,7 @@ class _Body(msgspec.Struct, gc=False):
     display_only: object = msgspec.field(default=None, name="isDisplayOnly")
     compact: object = msgspec.field(default=None, name="compactMetadata")
     logical_parent: object = msgspec.field(default=None, name="logicalParentUuid")
+    foldmark: object = None
 
 
 _BODY_NAMES = tuple(f.encode_name for f in msgspec.structs.fields(_Body))

@@ -18,7 +18,7 @@ import pytest
 from core.compaction.full import Options
 from core.context.view import api_messages
 from core.errors import WriteFailed
-from core.model import Block, block_text, tool_results
+from core.model import JSON, Block, block_text, tool_results
 from core.service.check import check
 from core.service.compact import CompactResult, compact
 from core.service.history import output, readable_ids
@@ -333,6 +333,24 @@ def test_in_place_a_transcript_that_is_gone_may_come_back_and_keeps_its_store(
     with pytest.raises(WriteFailed):
         shortened(path, FORCED, in_place=True)
     assert Store.beside(path).files()
+
+
+@pytest.mark.parametrize("cached", [{}, {"ephemeral_1h_input_tokens": 100}])
+@pytest.mark.parametrize("words", range(6_000, 18_000, 2_000))
+def test_a_run_on_the_result_expects_what_the_first_did_and_changes_nothing(
+    tmp_path: Path, words: int, cached: dict[str, JSON]
+) -> None:
+    """The rows say how long the shorter requests would have been: those to come grow as those that were charged."""
+    made = Transcript().prompt("Begin.").use("mcp__db__query", "z y " * 20_000).answer("Done. " * words)
+    made.prompt("Go on.").use("mcp__db__query", "z y " * 60_000).answer("All done.")
+    for message in (row["message"] for row in made.rows if row["type"] == "assistant"):
+        assert isinstance(message, dict)
+        assert isinstance(message["usage"], dict)
+        message["usage"] = {**message["usage"], "cache_creation_input_tokens": 100, "cache_creation": cached}
+    result = shortened(made.write(tmp_path / f"{made.session_id}.jsonl"))
+
+    assert result.changed
+    assert not shortened(Path(result.output)).changed
 
 
 @pytest.mark.parametrize("builds", range(4, 12))

@@ -117,6 +117,13 @@ def test_the_requests_to_come_fit_into_the_room_at_the_growth_of_the_newest() ->
     assert ahead == Outlook(67, 1_000.0, 0.0, 167_000, 20_000)
 
 
+def test_a_session_that_was_shortened_grows_as_it_did() -> None:
+    grown = responses(*range(50_000, 60_000, 1_000))
+    short = [replace(m, usage=Usage(9_000), charged=m.usage) if m.usage else m for m in grown]
+
+    assert outlook_of(short, 0, 0, 0, "5m") == outlook_of(grown, 0, 0, 0, "5m")
+
+
 def test_nobody_knows_more_than_a_hundred_requests_and_there_is_always_one() -> None:
     assert outlook_of([], 0, 1_000_000, 0, "5m").requests == 100
     assert outlook_of([], 170_000, 167_000, 0, "5m").requests == 1

@@ -181,6 +181,10 @@ def test_a_body_is_a_row_without_its_tool_use_result() -> None:
     assert "toolUseResult" in decode_row(raw)
 
 
+def test_a_body_has_what_foldmark_says_of_the_row() -> None:
+    assert decode_body(b'{"foldmark":{"usage":{"input_tokens":3}}}')["foldmark"] == {"usage": {"input_tokens": 3}}
+
+
 def test_a_body_with_bad_bytes_is_read_with_replacements() -> None:
     body = decode_body(b'{"message":{"content":"\xff \\ud800"}}')
 
