@@ -1,4 +1,4 @@
-"""Writes docs/json.md: the keys of what each command prints with --json, from the models that it prints.
+"""Writes docs/json.md: the keys of what each command prints with --json, from the types of its results.
 
     python -m scripts.json_docs
 
@@ -101,13 +101,13 @@ def page() -> str:
     """The whole text."""
     parts: dict[str, type[Result]] = {}
     sections = []
-    for command, model in COMMANDS.items():
+    for command, result in COMMANDS.items():
         name = f"foldmark {command}".strip()
-        sections.append(f"## {name}\n\n{_section(model, parts)}")
+        sections.append(f"## {name}\n\n{_section(result, parts)}")
     shown: list[str] = []
     while len(shown) < len(parts):
-        name, model = [*parts.items()][len(shown)]
-        shown.append(f"### {name}\n\n{_section(model, parts)}")
+        name, result = [*parts.items()][len(shown)]
+        shown.append(f"### {name}\n\n{_section(result, parts)}")
     return "\n".join([_HEAD + _kinds(), *sections, "## Parts\n", *shown])
 
 
@@ -121,34 +121,34 @@ def _kinds() -> str:
     return "".join(f"| {name} | {code} | {_line(text)} |\n" for name, code, text in rows)
 
 
-def _section(model: type[Result], parts: dict[str, type[Result]]) -> str:
-    texts = meanings(model)
+def _section(result: type[Result], parts: dict[str, type[Result]]) -> str:
+    texts = meanings(result)
     rows = [
         f"| `{field.name}` | {_type(field.type, parts)} | {_line(texts.get(field.name, ''))} |"
-        for field in fields(model)
+        for field in fields(result)
     ]
     rows += [
         f"| `{name}` | {_type(get_type_hints(of.fget)['return'], parts)} | {_line(inspect.getdoc(of) or '')} |"
-        for name, of in ((name, getattr(model, name)) for name in model.derived)
+        for name, of in ((name, getattr(result, name)) for name in result.derived)
     ]
     return "\n".join(
-        [_line(inspect.getdoc(model) or ""), "", "| key | type | meaning |", "| --- | --- | --- |", *rows, ""]
+        [_line(inspect.getdoc(result) or ""), "", "| key | type | meaning |", "| --- | --- | --- |", *rows, ""]
     )
 
 
-def meanings(model: type[Result]) -> dict[str, str]:
-    """What each field of a model, or of one that it is a kind of, means."""
+def meanings(result: type[Result]) -> dict[str, str]:
+    """What each field of a result, or of one that it is a kind of, means."""
     texts: dict[str, str] = {}
-    for base in reversed(model.__mro__):
+    for base in reversed(result.__mro__):
         if issubclass(base, Result):
             texts |= _docstrings(base)
     return texts
 
 
-def _docstrings(model: type[Result]) -> dict[str, str]:
+def _docstrings(result: type[Result]) -> dict[str, str]:
     """What stands below the fields of a class; else below the name of their type."""
-    module = ast.parse(inspect.getsource(inspect.getmodule(model) or model))
-    body = next(n.body for n in module.body if isinstance(n, ast.ClassDef) and n.name == model.__name__)
+    module = ast.parse(inspect.getsource(inspect.getmodule(result) or result))
+    body = next(n.body for n in module.body if isinstance(n, ast.ClassDef) and n.name == result.__name__)
     found = _below(body)
     for node in body:
         if (
@@ -181,7 +181,7 @@ def _of_alias(name: str, module: ast.Module) -> str:
 
 
 def _type(kind: Any, parts: dict[str, type[Result]]) -> str:
-    """Say what a value is; the models in it are put among the parts."""
+    """Say what a value is; the results in it are put among the parts."""
     inner = get_args(kind)
     if isinstance(kind, type) and issubclass(kind, Result):
         parts.setdefault(kind.__name__, kind)

@@ -99,7 +99,7 @@ def _tool(tool: Tool) -> str:
 
 
 def _meanings(name: str) -> dict[str, str]:
-    """What the keys of a tool's answer mean: it is annotated with their model."""
+    """What the keys of a tool's answer mean: it is annotated with the result."""
     answer = answer_of(next(tool.fn for tool in all_tools() if tool.name == name))
     return json_docs.meanings(answer) if answer else {}
 

@@ -32,8 +32,8 @@ def test_values_are_listed_and_said() -> None:
 
 def test_the_same_has_the_same_key_in_all_results() -> None:
     kinds: dict[str, set[object]] = {}
-    for model in json_docs.COMMANDS.values():
-        for field in fields(model):
+    for result in json_docs.COMMANDS.values():
+        for field in fields(result):
             kinds.setdefault(field.name, set()).add(field.type)
 
     assert (kinds["session"], kinds["usage"]) == ({SessionRef}, {Spent})
