@@ -118,21 +118,33 @@ def undone(file: Path, output: Path, before: bytes, written: bytes, work: Path) 
     output.write_bytes(written)
 
 
+def ends_with_call(file: Path) -> bool:
+    """Whether a call at the very end has no result yet: in place it stays, for a client that is about to write it."""
+    log, chain = load(file)
+    with log:
+        return chain.leaf is not None and chain.leaf.type == "assistant" and bool(chain.leaf.tools)
+
+
 def resumed(outcome: Outcome, client: str, shared: Path, flat: Flat, in_place: bool) -> list[str]:
     """What a client makes of the result, as faults."""
     assert outcome.compacted is not None
     sent = answer(shared, outcome.compacted, client, None)
+    if not sent["ok"] and in_place and not answer(shared, outcome.source, client, None)["ok"]:
+        outcome.known.append(f"{client} does not resume the source either")
+        return []
     if not sent["ok"]:
         return [f"{client} does not resume it: {sent.get('output', '')[-100:]}"]
     faults = []
     if "compact" in sent["calls"] and not (in_place and client in ASKS_FOR_TITLES):
         faults.append(f"{client} compacts it again")
-    dialects = {NEWEST, DIALECTS[client]} if outcome.keeps_rows else {NEWEST}
-    lines = min((differing(flat(view(outcome.compacted, d)), flat(sent["messages"])) for d in dialects), key=len)
-    if "unexplained" in (reasons := Comparison(client, outcome.source, lines, False).reasons):
-        faults.append(f"{client} sends something else: {len(lines)} lines, as {lines[0][:120]}")
-    elif lines:
-        outcome.known.append(f"{client}: {', '.join(reasons)}")
+    dialects = {NEWEST, DIALECTS[client]} if outcome.keeps_rows or ends_with_call(outcome.compacted) else {NEWEST}
+    found = (differing(flat(view(outcome.compacted, d)), flat(sent["messages"])) for d in dialects)
+    comparisons = [Comparison(client, outcome.source, lines, False) for lines in found]
+    nearest = min(comparisons, key=lambda each: ("unexplained" in each.reasons, len(each.lines)))
+    if "unexplained" in nearest.reasons:
+        faults.append(f"{client} sends something else: {len(nearest.lines)} lines, as {nearest.lines[0][:120]}")
+    elif nearest.lines:
+        outcome.known.append(f"{client}: {', '.join(nearest.reasons)}")
     return faults
 
 

@@ -121,6 +121,11 @@ def materialize(log: Log, chain: Chain, plan: NewHistory) -> list[bytes]:
         named: JSON = [row["uuid"] for row in ((*front[1:], *tail) if head else tail)]
         preserved: JSON = {"anchorUuid": front[0]["uuid"] if head else anchor, "uuids": named, "allUuids": named}
         front[0]["compactMetadata"] = {**_metadata(plan), "preservedMessages": preserved}
+        # Older clients go on from the latest leaf of a file, and other branches stay in it.
+        stays = {row["uuid"] for row in (*front, *tail)}
+        others = [_time(e.timestamp) for e in log.entries if e.on_chain and e.uuid not in stays]
+        after = max(others, default=_EPOCH) + timedelta(milliseconds=1)
+        [*front, *tail][-1]["timestamp"] = stamp(max(writer.clock, after))
     rows = [*front, *tail, *_singletons(log, plan, writer.parent or "")]
     if plan.in_place:
         rows.append({"type": END_TYPE, "sessionId": writer.place["sessionId"]})

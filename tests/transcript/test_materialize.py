@@ -242,6 +242,18 @@ def test_in_place_every_row_of_the_tail_is_repeated_so_that_none_hangs_in_the_ai
     ]
 
 
+def test_in_place_the_last_row_is_later_than_every_other_branch(folder: Path) -> None:
+    made = session()
+    branch = {**made.rows[1], "uuid": "99999999-9999-4999-8999-999999999999", "timestamp": "2030-01-01T00:00:00.000Z"}
+    made.rows.insert(2, branch)
+    *rows, _ = written(folder, made, 2, in_place=True)
+
+    times = [row["timestamp"] for row in rows]
+    assert times == sorted(times)
+    assert times[-1] == "2030-01-01T00:00:00.001Z"
+    assert times[-2] < branch["timestamp"]
+
+
 def test_in_place_the_rows_of_a_subagent_stay_its_own(folder: Path) -> None:
     made = Transcript(agent_id="a0ad4f4").prompt("Review").answer("Yes.").prompt("More").answer("Done.")
     made.write(folder / "agent-a0ad4f4.jsonl")
