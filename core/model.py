@@ -20,6 +20,8 @@ Kind: TypeAlias = Literal["prompt", "response", "results", "summary", "meta", "c
 """prompt: typed by a person.  response: by the model.  results: of tools.  summary: of a compaction.
 meta: injected by the client.  command: a local command and its output.  attachment: a state change."""
 
+UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that it does not decode: no JSON, or of another shape; no UTF-8; nested too deeply."""
 REMINDER = "<system-reminder>\n{}\n</system-reminder>"
 """How the client wraps what it, and not a person, tells the model."""
 
@@ -110,21 +112,30 @@ def text_block(text: str) -> Block:
 
 def block_text(block: Block) -> str:
     """The readable text of a block: its text, thinking, or the joined text of a tool result; "" for media."""
+    texts: list[str] = []
+    todo = [block]
+    while todo:  # results in results can be nested as deeply as a file likes
+        value = _readable(todo.pop())
+        if isinstance(value, list):
+            todo += reversed(mappings(value))
+        elif isinstance(value, str) and value:
+            texts.append(value)
+    return "\n".join(texts)
+
+
+def _readable(block: Block) -> JSON:
+    """The text of a block, or the blocks that have it."""
     match block.get("type"):
         case "text":
-            value = block.get("text")
+            return block.get("text")
         case "thinking":
-            value = block.get("thinking")
+            return block.get("thinking")
         case "tool_result" | "compaction":
-            value = block.get("content")
+            return block.get("content")
         case "document":
-            source = block.get("source")
-            value = source.get("data") if isinstance(source, dict) and source.get("type") == "text" else None
-        case _:
-            return ""
-    if isinstance(value, list):
-        return "\n".join(filter(None, (block_text(b) for b in value if isinstance(b, dict))))
-    return value if isinstance(value, str) else ""
+            source = mapping(block.get("source"))
+            return source.get("data") if source.get("type") == "text" else None
+    return None
 
 
 def is_media(item: JSON) -> bool:

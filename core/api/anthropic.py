@@ -20,7 +20,7 @@ from core.api.patience import Attempts, Patience
 from core.api.payload import betas, count_payload
 from core.api.stream import StreamedMessage
 from core.errors import ApiError
-from core.model import JSON, Usage, mapping, string
+from core.model import JSON, UNDECODABLE, Usage, mapping, string
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, APIStatusError
@@ -200,7 +200,7 @@ def _in_stream(data: str, headers: Mapping[str, str]) -> ApiError:
     """An error that comes after a status of 200: by its type."""
     try:
         body: JSON = msgspec.json.decode(data)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         body = {}
     error = mapping(mapping(body).get("error"))
     code = string(mapping(error.get("details")).get("error_code"))

@@ -11,7 +11,7 @@ from core.api.endpoint import Reply
 from core.api.failures import classify
 from core.api.stream import reply_of
 from core.errors import ApiError
-from core.model import JSON, mapping, string
+from core.model import JSON, UNDECODABLE, mapping, string
 
 _PATH = "/v1/messages/batches"
 MOST_REQUESTS, MOST_BYTES = 10_000, 200_000_000
@@ -66,7 +66,7 @@ def portions(bodies: Mapping[str, Mapping[str, JSON]]) -> Iterator[dict[str, Map
 def _decoded(line: str) -> dict[str, JSON]:
     try:
         value: JSON = msgspec.json.decode(line)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return {}
     return mapping(value)
 

@@ -21,7 +21,7 @@ from core.api.failures import classify
 from core.api.patience import Attempts, Patience
 from core.environment import small
 from core.errors import ApiError
-from core.model import JSON, Usage, mapping, mappings, string, text_block
+from core.model import JSON, UNDECODABLE, Usage, mapping, mappings, string, text_block
 from core.transcript.formats.messages import usage_of
 
 _ALWAYS = ("-p", "--output-format", "json", "--strict-mcp-config", "--setting-sources", "user")
@@ -171,7 +171,7 @@ def _result(out: str) -> dict[str, JSON]:
     """The result that the program printed: an object, or the last of a list of events."""
     try:
         value: JSON = msgspec.json.decode(out)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return {}
     if isinstance(value, list):
         value = next((v for v in reversed(value) if isinstance(v, dict) and v.get("type") == "result"), None)

@@ -8,7 +8,7 @@ import msgspec
 
 from core.api.endpoint import Reply
 from core.errors import ApiError
-from core.model import JSON, Block, Usage, mapping, mappings, string
+from core.model import JSON, UNDECODABLE, Block, Usage, mapping, mappings, string
 from core.transcript.formats.messages import usage_of
 
 
@@ -104,6 +104,6 @@ def _input(text: str) -> JSON:
     """The arguments of a call; a text that was cut off before it was JSON is none."""
     try:
         value: JSON = msgspec.json.decode(text or "{}")
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return {}
     return value

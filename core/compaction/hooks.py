@@ -18,7 +18,7 @@ from typing import IO, Any, Protocol
 import msgspec
 
 from core.errors import CompactionError
-from core.model import JSON
+from core.model import JSON, UNDECODABLE
 
 TIMEOUT_S = 60.0
 """As long as the client waits for its hooks."""
@@ -161,7 +161,7 @@ def _printed(text: str, name: str) -> Answer:
     """What a command that went well printed means: a JSON object says it by its keys, anything else is the text."""
     try:
         said = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         said = None
     if not isinstance(said, dict):
         return Answer(text[:MOST_CHARS])

@@ -74,7 +74,7 @@ def _asked(server: subprocess.Popen[str]) -> list[str]:
 
 def _answers(lines: IO[str]) -> Iterator[dict[str, JSON]]:
     for line in lines:
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             value: JSON = json.loads(line)
             if isinstance(value, dict):
                 yield value

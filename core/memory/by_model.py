@@ -21,7 +21,7 @@ from core.memory.offline import MECHANICAL, by_rule
 from core.memory.operations import Add, Obsolete, Operation, Replace
 from core.memory.part import Part
 from core.memory.prompt import SECTIONS_OF_MODEL, SYSTEM, question
-from core.model import JSON
+from core.model import JSON, UNDECODABLE
 from core.summarizers.media import in_words
 from core.summarizers.quotation import labelled
 
@@ -87,7 +87,7 @@ def _listed(text: str) -> list[JSON]:
     inside = _JSON.search(text)
     try:
         answer: JSON = msgspec.json.decode(inside[0] if inside else b"")
-    except (msgspec.DecodeError, RecursionError):
+    except UNDECODABLE:
         raise NothingNoted("the model's answer is no list of operations", "try again") from None
     if isinstance(answer, dict):
         answer = answer.get("operations")

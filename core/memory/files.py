@@ -23,6 +23,7 @@ from core.errors import Changed, Damaged
 from core.memory.markdown import parse, render, shown
 from core.memory.notes import Notes
 from core.memory.overflow import Dropped
+from core.model import UNDECODABLE
 from core.transcript import writer
 from core.transcript.live import FileState
 from core.transcript.locks import holding
@@ -93,7 +94,7 @@ class MemoryFiles:
 
     def state(self) -> State:
         """What the last update left; the first state where there is none, or none that can be read."""
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with contextlib.suppress(*UNDECODABLE):
             return msgspec.json.decode(self._read(STATE) or b"{}", type=State)
         return State()
 

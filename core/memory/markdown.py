@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from core.memory.notes import ID, SECTIONS, STATUS, Item, Notes, SectionKey, clean, item
+from core.model import UNDECODABLE
 
 TITLE = "# Session memory"
 _HINT = "Kept by Foldmark, and yours to edit: what you write stays."
@@ -119,7 +120,7 @@ def _split_head(lines: Sequence[str]) -> tuple[_Head, str]:
     for line in lines:
         found = _HEAD.fullmatch(line)
         if found:
-            with contextlib.suppress(msgspec.DecodeError):
+            with contextlib.suppress(*UNDECODABLE):
                 head = msgspec.json.decode(found[1], type=_Head)
                 continue
         if line not in (TITLE, _HINT):

@@ -11,7 +11,7 @@ from msgspec.structs import replace as replace_fields
 
 from core.context.decisions import Collapsed, Committed, Decision, MediaReplaced, Replaced, Seen, Snipped, State
 from core.errors import FoldmarkError
-from core.model import JSON, Block, Message, block_text, call_id, tool_results
+from core.model import JSON, UNDECODABLE, Block, Message, block_text, call_id, tool_results
 from core.service.session import Session
 from core.stages.edits import leans_on
 from core.transcript.reader import Log
@@ -36,7 +36,7 @@ def _all_decoded(raws: Iterable[msgspec.Raw]) -> tuple[Decision, ...]:
 def _decoded(raw: msgspec.Raw) -> Decision | None:
     try:
         return msgspec.json.decode(raw, type=Decision)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return None
 
 

@@ -17,7 +17,7 @@ from core.errors import Changed, Damaged, InputError
 from core.hosts.base import Host, Launch, Machine
 from core.hosts.edit import entry_in, with_entry, without_entry
 from core.hosts.known import HOSTS, find_host
-from core.model import JSON
+from core.model import JSON, UNDECODABLE
 from core.redact.text import redact
 from core.results import Result
 from core.transcript.live import FileState
@@ -310,7 +310,7 @@ def _receipt_path(state_dir: Path, host: Host) -> Path:
 def _receipt(path: Path) -> _Receipt | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=_Receipt)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, *UNDECODABLE):
         return None
 
 

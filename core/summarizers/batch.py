@@ -16,7 +16,7 @@ import msgspec
 from core.api.batches import Caller, Outcome, has_ended, outcomes, portions, submit
 from core.api.metered import billed_usage
 from core.errors import ApiError, SummaryPending
-from core.model import JSON
+from core.model import JSON, UNDECODABLE
 from core.summarizers.answer import read
 from core.summarizers.base import Summary, SummaryRequest
 from core.summarizers.compose import composed, redacted
@@ -132,5 +132,5 @@ class BatchSummarizer:
         for path in sorted(path for path in self._folder.glob("*.json") if path.is_file()):
             try:
                 yield path, msgspec.json.decode(path.read_bytes(), type=_Note)
-            except (OSError, msgspec.DecodeError):
+            except (OSError, *UNDECODABLE):
                 continue

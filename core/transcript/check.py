@@ -8,7 +8,7 @@ from dataclasses import replace
 import msgspec
 
 from core.errors import FoldmarkError
-from core.model import JSON, mapping
+from core.model import JSON, UNDECODABLE, mapping
 from core.transcript.chain import Chain
 from core.transcript.entries import Entry
 from core.transcript.findings import Finding, FindingKind
@@ -183,7 +183,7 @@ def _bulk(raw: bytes) -> str:
     """How long a line is, and which field makes it so."""
     try:
         parts = {name: len(memoryview(part)) for name, part in _decode_parts(raw).items()}
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return f"a line of {len(raw):,} bytes"
     name = max(parts, key=lambda key: parts[key])
     return f"a line of {len(raw):,} bytes, {parts[name]:,} of them in {name}"

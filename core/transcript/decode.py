@@ -8,7 +8,7 @@ from typing import cast
 import msgspec
 
 from core.errors import Damaged
-from core.model import JSON
+from core.model import JSON, UNDECODABLE
 
 BOM = b"\xef\xbb\xbf"
 _MAX_DIGITS = 400
@@ -22,7 +22,7 @@ def decode_json(raw: bytes) -> JSON:
     """
     try:
         return cast(JSON, msgspec.json.decode(raw))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         pass
     text = raw.replace(b"\0", b"").removeprefix(BOM).decode("utf-8", "replace")
     try:

@@ -35,7 +35,7 @@ def record_of(document: Path) -> Record | None:
     try:
         with open_ordinary(record_path(document), follow_links=False) as file:
             record = msgspec.json.decode(file.read(MOST_BYTES), type=Record)
-    except (OSError, ValueError):  # of what cannot be decoded, too
+    except (OSError, ValueError, RecursionError):  # no name, or nothing that can be decoded
         return None
     return record if record.version == VERSION else None
 

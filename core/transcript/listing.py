@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from core.model import UNDECODABLE
 from core.times import time_from
 from core.transcript.note import END_TYPE
 from core.transcript.projects import SessionFile, project_folders, project_slug, read_small, session_files, spellings
@@ -248,7 +249,7 @@ def _row(line: bytes) -> _Row | None:
     """Decode a line; None for the half lines at a cut, for damage and for what is no row."""
     try:
         row = _decode_row(line.strip(_PADDING))
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return None
     return row if row.type else None
 
@@ -256,7 +257,7 @@ def _row(line: bytes) -> _Row | None:
 def _text(content: Raw) -> str:
     try:
         value = _decode_content(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return ""
     if isinstance(value, str):
         return value
@@ -296,7 +297,7 @@ def _title_beside(file: SessionFile) -> str:
     try:
         raw = read_small(file.path.with_suffix("") / "custom-title.json")
         return msgspec.json.decode(raw, type=_TitleFile).custom_title
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, *UNDECODABLE):
         return ""
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from core.errors import InputError
+from core.model import UNDECODABLE
 from core.transcript.projects import read_small
 
 
@@ -57,7 +58,7 @@ def open_sessions(claude_dir: Path) -> dict[str, int]:
     for path in sorted((claude_dir / "sessions").glob("*.json")):
         try:
             client = _decode_client(read_small(path))
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *UNDECODABLE):
             continue
         if _is_running(client.pid):
             found.setdefault(client.session_id.casefold(), client.pid)

@@ -14,6 +14,7 @@ from typing import Annotated
 
 import msgspec
 
+from core.model import UNDECODABLE
 from core.transcript.ordinary import open_ordinary
 from core.transcript.projects import SessionFile, session_file
 from core.transcript.reader import Log
@@ -183,7 +184,7 @@ def _placed(raw: bytes, offset: int) -> Placed:
     start = offset + len(raw) + 1
     try:
         record = msgspec.json.decode(raw, type=Record)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return Placed(None, offset, start, start)
     if record.version != VERSION:
         return Placed(None, offset, start, start)

@@ -23,7 +23,7 @@ from typing import BinaryIO
 import msgspec
 
 from core.errors import Damaged, FoldmarkError, IdNotFound, InputError, WriteFailed
-from core.model import JSON, Message
+from core.model import JSON, UNDECODABLE, Message
 from core.redact.values import redact_json, redact_messages
 from core.transcript.blob import stored_blob
 from core.transcript.live import FileState
@@ -341,7 +341,7 @@ def _is_clients(body: Body) -> bool:
 def _decoded(line: bytes) -> Body | None:
     try:
         return msgspec.json.decode(line, type=Body)
-    except (msgspec.DecodeError, UnicodeDecodeError):  # torn, or not ours
+    except UNDECODABLE:  # torn, or not ours
         return None
 
 

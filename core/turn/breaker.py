@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from core.errors import WriteFailed
+from core.model import UNDECODABLE
 from core.redact.text import redact
 from core.transcript.materialize import derived_id
 from core.transcript.writer import append, make_private, write_new
@@ -68,5 +69,5 @@ class Breaker:
 def _reason(line: bytes) -> str:
     try:
         return msgspec.json.decode(line, type=_Failure).reason
-    except (msgspec.MsgspecError, UnicodeDecodeError):  # it failed all the same
+    except UNDECODABLE:  # it failed all the same
         return ""

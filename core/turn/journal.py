@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from core.errors import Damaged
-from core.model import Message
+from core.model import UNDECODABLE, Message
 from core.transcript.blob import utf8
 from core.transcript.materialize import derived_id
 from core.turn.events import Appended, Begun, Event, Row
@@ -68,7 +68,7 @@ class Journal:
         for number, line in enumerate(data.split(b"\n")[:-1], 1):
             try:
                 journal._add(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            except UNDECODABLE as error:
                 raise Damaged(f"line {number} of the journal is no event: {error}", "begin a new one") from None
         return journal
 

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from core.errors import SettingsError
+from core.model import UNDECODABLE
 
 Tokenizer: TypeAlias = Literal["old", "new"]
 """new: Claude 4.7 and later, all 5.x and Mythos Preview; some 30 % more tokens for the same text."""
@@ -169,6 +170,6 @@ def _read(path: Path) -> _Table:
         return msgspec.json.decode(path.read_bytes(), type=_Table)
     except OSError as error:
         raise SettingsError(f"cannot read the model table {path}: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         hint = 'write it as {"models": [...]}, each with the keys of core/context/tokens/models.json'
         raise SettingsError(f"the model table {path} is not usable: {error}", hint) from None
