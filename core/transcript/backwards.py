@@ -64,7 +64,7 @@ class Backwards:
     @property
     def is_long(self) -> bool:
         """Whether much is left to read, and no boundary near the end makes an end of it."""
-        return self.may_be_long and self._size - self._end >= (0 if self._whole else TWO_PROCESSES_BYTES // 16)
+        return self.may_be_long and self._size - self._end >= (1 if self._whole else TWO_PROCESSES_BYTES // 16)
 
     def wanted(self) -> tuple[int, int] | None:
         """The bytes to read next, from and to; None when it is enough."""
@@ -92,12 +92,14 @@ class Backwards:
 
     def _first(self, data: bytes, at: int) -> int | None:
         """Where in the data the last piece begins; None where no piece does."""
-        any_line = self._marks * BATCH_BYTES > _LONGEST_BYTES
-        for mark in range(self._mark * BATCH_BYTES, at - (at > self.floor), -BATCH_BYTES):
-            first = first_record_line(data, mark - at, len(data) - 1, any_line)
-            if first is not None:
-                return first
-        return 0 if at == self.floor else None
+        marks = range(self._mark * BATCH_BYTES, at - (at > self.floor), -BATCH_BYTES)
+        found = (first_record_line(data, mark - at, len(data) - 1) for mark in marks)
+        first = next((each for each in found if each is not None), None)
+        if first is not None or at == self.floor:
+            return first or 0
+        if self._marks * BATCH_BYTES > _LONGEST_BYTES:
+            return first_record_line(data, 0, len(data) - 1, any_line=True)
+        return None
 
     def _double(self) -> None:
         if self._marks * BATCH_BYTES >= MOST_BYTES:

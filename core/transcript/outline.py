@@ -89,8 +89,8 @@ _decode_head = msgspec.json.Decoder(BlockHead).decode
 _decode_raws = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def outline_content(content: bytes) -> tuple[BlockOutline, ...]:
-    """The outlines of a message's raw `content`, a JSON string or list.
+def outline_content(content: bytes, nested: bool = False) -> tuple[BlockOutline, ...]:
+    """The outlines of the raw `content` of a message, or of a result (`nested`): a JSON string or list.
 
     Anything that is neither counts as one unknown block by the length of its JSON; null and nothing as no block.
     """
@@ -99,8 +99,8 @@ def outline_content(content: bytes) -> tuple[BlockOutline, ...]:
     try:
         raws = _decode_raws(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _of_damaged(content)
-    return tuple([_of_raw_block(bytes(raw)) for raw in raws])
+        return _of_damaged(content, nested)
+    return tuple([_of_raw_block(bytes(raw), nested) for raw in raws])
 
 
 def outline_heads(heads: Sequence[BlockHead]) -> tuple[BlockOutline, ...] | None:
@@ -111,14 +111,14 @@ def outline_heads(heads: Sequence[BlockHead]) -> tuple[BlockOutline, ...] | None
         return None
 
 
-def _of_damaged(content: bytes) -> tuple[BlockOutline, ...]:
+def _of_damaged(content: bytes, nested: bool) -> tuple[BlockOutline, ...]:
     """Outlines of content that is no list of JSON values, or holds lone surrogates."""
     try:
         value = decode_json(content)
     except Damaged:
         return (_of_text("other", content),) if content else ()
     if isinstance(value, list):
-        return tuple([_of_raw_block(msgspec.json.encode(item)) for item in value])
+        return tuple([_of_raw_block(msgspec.json.encode(item), nested) for item in value])
     return () if value is None else (_of_text("other", content),)
 
 
@@ -127,13 +127,14 @@ def outline_blocks(blocks: Iterable[Block]) -> tuple[BlockOutline, ...]:
     return tuple([_of_raw_block(msgspec.json.encode(block)) for block in blocks])
 
 
-def _of_raw_block(raw: bytes) -> BlockOutline:
+def _of_raw_block(raw: bytes, nested: bool = False) -> BlockOutline:
+    """The outline of a block; a result that is `nested` in another, which no API takes, is of an unknown type."""
     try:
         head = _decode_head(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _of_text("other", raw)
     outliner = _FROM_HEAD.get(head.type)
-    return outliner(head) if outliner else _of_text("other", raw)
+    return outliner(head) if outliner and not (nested and outliner is _result) else _of_text("other", raw)
 
 
 def _thinking(head: BlockHead) -> BlockOutline:
@@ -155,7 +156,7 @@ def _result(head: BlockHead) -> BlockOutline:
     if bytes(memoryview(head.content)[:1]) in (b'"', b""):
         chars, wide, density = _measure(head.content)
         return BlockOutline("tool_result", chars, density, wide, head.tool_use_id)
-    parts = outline_content(bytes(head.content))
+    parts = outline_content(bytes(head.content), nested=True)
     longest = max(parts, key=lambda part: part.chars, default=BlockOutline("text"))
     return BlockOutline(
         "tool_result",

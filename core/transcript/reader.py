@@ -23,6 +23,10 @@ from core.transcript.findings import Finding
 from core.transcript.front import Front, can_fork
 from core.transcript.ordinary import open_ordinary
 
+_LEAST_ROOM_BYTES, _ROOM = 1 << 20, 4
+"""What is found in a file takes a twentieth of it, or a half where rows are short.  Room is address space, of which
+there may be little: so there is room for a quarter, and what does not fit is read by one process."""
+
 
 @dataclass(slots=True)
 class Log:
@@ -124,7 +128,8 @@ class Reading:
             if not backwards.is_long:
                 return
             with suppress(OSError):  # no process to be had: then without
-                self._front = Front(partial(scans_forwards, self._fd, backwards.end), room_bytes=backwards.end)
+                scans = partial(scans_forwards, self._fd, backwards.end)
+                self._front = Front(scans, _LEAST_ROOM_BYTES + backwards.end // _ROOM)
 
     def finish(self) -> Log:
         """Reads the rest, up to what the second process has read by then, and is closed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -29,12 +28,9 @@ def broken() -> Iterator[tuple[int, Scan]]:
 
 
 def waited_for(reading: Reading) -> Reading:
-    """A reading whose second process has read something."""
-    front = reading._front
-    assert front
-    deadline = time.monotonic() + 20
-    while not front.reached() and time.monotonic() < deadline:
-        time.sleep(0.001)
+    """A reading whose second process, if there is one, has read all that it would."""
+    if front := reading._front:
+        os.waitid(os.P_PID, front._pid, os.WEXITED | os.WNOWAIT)
     return reading
 
 
@@ -68,9 +64,7 @@ def test_two_processes_read_what_one_reads(path: Path, given_: Rows | bytes) -> 
             with by_two():
                 reading = Reading(path, whole)
                 reading.begin()
-                if front := reading._front:
-                    os.waitid(os.P_PID, front._pid, os.WEXITED | os.WNOWAIT)
-                shared = reading.finish()
+                shared = waited_for(reading).finish()
         with alone, shared:
             assert (shared.start, shared.entries) == (alone.start, alone.entries)
             assert shared.findings == alone.findings
@@ -96,6 +90,34 @@ def test_the_pieces_are_the_same_from_both_ends(path: Path, given_: Rows | bytes
     assert [end for end, _ in pieces] == borders
     assert [e for _, s in pieces for e in s.entries] == [e for e in found.entries if e.offset < last]
     assert [f for _, s in pieces for f in s.findings] == [f for f in found.findings if f.offset < last]
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_a_record_over_several_lines_is_whole_whatever_length_the_next_has(path: Path, is_shared: bool) -> None:
+    rows = conversation().lines()
+    record = b'{\n "type": "user",\n "uuid": "u1"' + b',\n "text": "some text"' * 30 + b"\n}\n"
+    long_row = b'{"type":"user","uuid":"u2","text":"' + b"x" * 9_000 + b'"}\n'
+    path.write_bytes(b"".join(rows[:5]) + record + long_row + b"".join(rows[5:]))
+
+    small = patch.multiple(backwards, BATCH_BYTES=200, _SLACK_BYTES=50, _LONGEST_BYTES=1_000)
+    with by_two(), small, patch.object(reader, "can_fork", lambda: is_shared):
+        reading = Reading(path, whole=True)
+        reading.begin()
+        log = waited_for(reading).finish()
+    with log:
+        assert len(log.entries) == len(rows) + 2
+        assert [f.kind for f in log.findings] == ["pretty-printed"]
+
+
+def test_a_record_that_is_cut_at_the_end_is_so_to_both(path: Path) -> None:
+    path.write_bytes(conversation().data() + b'{\n "type": "user",\n' + b" \n" * 500)
+
+    with by_two():
+        reading = Reading(path, whole=True)
+        reading.begin()
+        log = waited_for(reading).finish()
+    with log:
+        assert [f.kind for f in log.findings] == ["torn-tail"]
 
 
 def test_the_front_comes_from_the_second_process(path: Path) -> None:

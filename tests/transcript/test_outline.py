@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.models import lookup
-from core.model import JSON, Block
+from core.model import JSON, Block, block_text
 from core.transcript.media import Media
 from core.transcript.outline import (
     CODE,
@@ -188,3 +188,19 @@ def test_no_bytes_at_all_are_an_error(raw: bytes) -> None:
     for outline in outline_content(raw):
         assert outline.chars >= 0
         assert outline.wide >= 0
+
+
+def nested(depth: int) -> Block:
+    """A result in a result in a result ..."""
+    block: Block = {"type": "text", "text": "inmost"}
+    for _ in range(depth):
+        block = {"type": "tool_result", "tool_use_id": "t1", "content": [block]}
+    return block
+
+
+def test_results_in_results_are_measured_by_their_length_however_deep() -> None:
+    shallow, deep = one(nested(3)), one(nested(400))
+
+    assert shallow.kind == deep.kind == "tool_result"
+    assert deep.chars > 100 * shallow.chars
+    assert block_text(nested(400)) == "inmost"
