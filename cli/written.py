@@ -7,7 +7,9 @@ from core.service.operation import Outcome, resume_command, undo_command
 
 
 def show_outcome(result: Outcome) -> None:
-    """Print where a result is or would be, or why there is none, and the ways."""
+    """Print what a person should know, where a result is or would be, or why there is none, and the ways."""
+    for warning in result.warnings:
+        ui.echo(f"note: {ui.plain(warning)}")
     ui.echo(result.standing)
     _show_ways(result.resume, result.undo)
 

@@ -74,7 +74,7 @@ def compact_words(result: CompactResult) -> str:
     if result.how == "none":
         return f"nothing to do: {result.reason}"
     what = whereabouts(result.how, result.loss.kept, result.loss.reachable)
-    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts, *result.warnings]
+    lines = [f"{saved(result.tokens_before, result.tokens_after)}; {what}", *result.verdicts]
     return "\n".join([*lines, *_ways(result)])
 
 
@@ -116,7 +116,7 @@ def memory_words(done: MemoryUpdate) -> str:
 
 
 def _ways(result: Outcome) -> list[str]:
-    lines = [result.standing]
+    lines = [*result.warnings, result.standing]
     lines += [f"resume with: {result.resume}"] if result.resume else []
     return [*lines, "undo takes it back"] if result.undo else lines
 

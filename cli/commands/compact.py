@@ -178,8 +178,6 @@ def _show(result: CompactResult, many: bool) -> None:
         ui.echo(f"on the prompt cache: {verdict}")
     if result.restored:
         ui.echo(f"put back: {ui.plain(', '.join(result.restored))}")
-    for warning in result.warnings:
-        ui.echo(f"note: {ui.plain(warning)}")
     show_outcome(result)
 
 

@@ -42,8 +42,6 @@ class CompactResult(Outcome):
     summarizer: str = ""
     restored: list[str] = msgspec.field(default_factory=list)
     """What the model gets again: files by their path, as they are on disk now; plan, skills and the like by name."""
-    warnings: list[str] = msgspec.field(default_factory=list)
-    """What a person should know: another summariser took over, a hook failed."""
     usage: Spent = Spent()
     """All zeros where no model was asked."""
     fidelity: Fidelity | None = None

@@ -86,6 +86,8 @@ class Outcome(Result):
     loss: Loss
     verdicts: list[str] = msgspec.field(default_factory=list)
     """What rewriting the prompt cache costs and what sending less saves, in words."""
+    warnings: list[str] = msgspec.field(default_factory=list)
+    """What a person should know: what could not be stored, another summariser took over, a hook failed."""
     changed: bool
     reason: str
 

@@ -16,6 +16,7 @@ import msgspec
 from core.context.decisions import Decision, fold
 from core.context.tokens.ledger import items_of, measure_like
 from core.context.tokens.window import AS_FOUND, Measuring
+from core.errors import WriteFailed
 from core.model import Message
 from core.service.operation import Loss, Operation, Outcome, StageReport, Target, attempted
 from core.service.past_decisions import decided, take_along, with_contents_back
@@ -28,7 +29,7 @@ from core.transcript.records import Record
 from core.transcript.store import Store
 
 
-class StageResult(Outcome, frozen=True, kw_only=True):
+class StageResult(Outcome):
     """What stages did, would do, or found needless (`changed` is false, `reason` says why)."""
 
     op: str
@@ -136,7 +137,10 @@ def write_projection(run: StageRun, plans: Sequence[Plan]) -> StageResult:
         draft, run = run, run.named(plans)
         plans = _moved(plans, draft.operation.store.folder, run.operation.store.folder)
     with run.operation.pending() as reason:
-        written = _Written(run, plans if reason else _stored(run, plans))
+        stored, warnings = (plans, []) if reason else _stored(run, plans)
+        if warnings and not any(plan.bodies for plan in stored):
+            raise WriteFailed("; ".join(warnings), "put right what is in the way, and run the command again")
+        written = _Written(run, stored, warnings)
         if not written.decisions or not (written.differs or run.target.in_place):
             return written.needless()
         if not reason:
@@ -159,15 +163,17 @@ def _moved(plans: Sequence[Plan], old: Path, new: Path) -> list[Plan]:
     ]
 
 
-def _stored(run: StageRun, plans: Sequence[Plan]) -> list[Plan]:
-    """The plans, without what could not be stored."""
-    scene, kept = run.scene, []
+def _stored(run: StageRun, plans: Sequence[Plan]) -> tuple[list[Plan], list[str]]:
+    """The plans, without what could not be stored, and what is to be said of that."""
+    scene, kept, warnings = run.scene, list[Plan](), list[str]()
     for plan in plans:
         stored = store_bodies(run.operation.store, scene, plan)
         store_pages(run.operation.store, scene, stored, run.session.file.id)
         scene = applied(scene, stored)
         kept.append(stored)
-    return kept
+        if len(stored.bodies) < len(plan.bodies):
+            warnings.append(stored.reason)
+    return kept, warnings
 
 
 @dataclass(frozen=True)
@@ -176,6 +182,7 @@ class _Written:
 
     run: StageRun
     plans: Sequence[Plan]
+    warnings: list[str]
 
     @cached_property
     def decisions(self) -> tuple[Decision, ...]:
@@ -243,6 +250,7 @@ class _Written:
             stages=[StageReport(stage=stage, tokens_freed=tokens) for stage, tokens in self.freed_tokens.items()],
             loss=Loss(kept=len(self.before) - gone, reachable=gone, gone=0),
             verdicts=[f"{p.stage}: {p.verdict}" for p in self.plans if p.verdict and p.verdict.deleted_tokens],
+            warnings=self.warnings,
             changed=True,
             reason="; ".join(p.reason for p in self.plans if p.reason),
         )

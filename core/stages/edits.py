@@ -103,11 +103,14 @@ def store_bodies(store: Store, scene: Scene, plan: Plan) -> Plan:
     failed = _not_stored(store, plan.bodies)
     if not failed:
         return plan
+    ids_of: dict[str, list[str]] = {}
+    for ident, error in failed.items():
+        ids_of.setdefault(error, []).append(ident)
     left = replace(
         plan,
         decisions=tuple(d for d in plan.decisions if not leans_on(d) & failed.keys()),
         bodies=tuple(b for b in plan.bodies if b.id not in failed),
-        reason="; ".join(filter(None, (plan.reason, *failed.values()))),
+        reason="; ".join(filter(None, (plan.reason, *(_stay(ids, error) for error, ids in ids_of.items())))),
     )
     return replace(left, tokens_freed=freed_tokens(scene, left))
 
@@ -118,10 +121,16 @@ def _not_stored(store: Store, bodies: Sequence[Stored]) -> dict[str, str]:
         store.put_all((body.id, _content(body), body.name) for body in bodies)
     except FoldmarkError as error:
         if len(bodies) == 1:
-            return {bodies[0].id: f"{bodies[0].id} stays, it could not be stored: {error}"}
+            return {bodies[0].id: str(error)}
         half = len(bodies) // 2
         return _not_stored(store, bodies[:half]) | _not_stored(store, bodies[half:])
     return {}
+
+
+def _stay(ids: Sequence[str], error: str) -> str:
+    if len(ids) == 1:
+        return f"{ids[0]} stays, it could not be stored: {error}"
+    return f"{ids[0]} and {len(ids) - 1} more stay, they could not be stored: {error}"
 
 
 def _content(body: Stored) -> JSON:

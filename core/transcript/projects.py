@@ -23,6 +23,8 @@ _SLUG_UNITS = 200
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\Z", re.IGNORECASE)
 _SMALL_BYTES = 64 << 10
 """The files with one title, or one process, have less than a thousand."""
+_FOLDER_SUFFIX = ".foldmark"
+"""Of the folder beside a transcript without a suffix: clients have no such transcripts, and look for no folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ def session_file(path: Path) -> SessionFile:
 
 def own_folder(transcript: Path) -> Path:
     """Where what belongs to a transcript is kept, beside it; of one given by a link, beside the file itself."""
-    return (Path(os.path.realpath(transcript)) if transcript.is_symlink() else transcript).with_suffix("")
+    path = Path(os.path.realpath(transcript)) if transcript.is_symlink() else transcript
+    return path.with_suffix("" if path.suffix else _FOLDER_SUFFIX)
 
 
 def session_id(path: Path) -> str:

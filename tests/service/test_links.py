@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from core.compaction.full import Options
-from core.errors import Locked
+from core.errors import Locked, WriteFailed
 from core.memory.files import MemoryFiles
 from core.model import tool_results
 from core.service.compact import CompactResult, compact
@@ -122,3 +122,44 @@ def test_a_result_of_its_own_finds_its_source_where_the_link_led(real: Path) -> 
         assert placed.record
         assert source_file(made, placed.record.source) == real
         assert output(session, call_of(made)).text == LONG
+
+
+@pytest.mark.parametrize("named", ["link", "real"])
+def test_a_transcript_without_a_suffix_has_a_folder_of_another_name(real: Path, link: Path, named: str) -> None:
+    bare = real.rename(real.with_suffix(""))
+    link.unlink()
+    link.symlink_to(bare)
+    before = bare.read_bytes()
+    path = {"link": link, "real": bare}[named]
+
+    assert shortened(path).changed
+    call = call_of(bare)
+    assert (bare.with_name("real.foldmark") / "tool-results" / f"{call}.txt").read_text() == LONG
+    checkpoint.put(path, "What was said.")
+    assert checkpoint.take(bare) == "What was said."
+    undo(session_file(path), real.parents[1] / "claude", real.parents[1] / "locks")
+    assert tree(real.parent) == {bare.name: before}
+
+
+def test_where_nothing_can_be_stored_nothing_is_written(real: Path) -> None:
+    real.with_suffix("").write_text("in the way")
+    before = tree(real.parent)
+
+    with pytest.raises(WriteFailed, match=r"stays?, .* could not be stored: .*Not a directory"):
+        shortened(real)
+    assert tree(real.parent) == before
+
+
+def test_what_cannot_be_stored_stays_and_is_named(tmp_path: Path) -> None:
+    made = Transcript().prompt("Begin.")
+    for _ in range(3):
+        made.call("Bash", command="make").result(LONG).answer("Done.").prompt("Go on.")
+    path = made.answer("All done.").write(tmp_path / "archive" / "s.jsonl")
+    first = call_of(path)
+    Store.beside(path).put(first, "what another program stored")
+
+    result = shortened(path)
+    assert result.changed
+    (warning,) = result.warnings
+    assert warning.startswith(f"{first} stays, it could not be stored: ")
+    assert [LONG in str(block) for m in messages(path) for block in tool_results(m)].count(True) == 1

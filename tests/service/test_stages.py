@@ -226,16 +226,15 @@ def test_bodies_are_stored_before_what_leans_on_them(path: Path) -> None:
     assert found[0]["content"] == "short"
 
 
-def test_what_cannot_be_stored_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_nothing_can_be_stored_nothing_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise WriteFailed("no space left")
 
     monkeypatch.setattr(Store, "put_all", full)
     block: Block = {"type": "tool_result", "tool_use_id": "toolu_r001", "content": "the whole"}
-    result = run(path, Replaced("toolu_r001", "short", "cleared"), bodies=[Stored("toolu_r001", "Read", block)])
+    with pytest.raises(WriteFailed, match="no space left"):
+        run(path, Replaced("toolu_r001", "short", "cleared"), bodies=[Stored("toolu_r001", "Read", block)])
 
-    assert not result.changed
-    assert "no space left" in result.reason
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
