@@ -14,8 +14,8 @@ from core.model import JSON
 class _KeywordsAlone(msgspec.StructMeta):
     """Makes results take keywords alone: a class does not inherit that, as it does `frozen`."""
 
-    def __new__(mcs, *parts: Any, kw_only: bool = True, **config: Any) -> _KeywordsAlone:
-        return super().__new__(mcs, *parts, kw_only=kw_only, **config)
+    def __new__(mcs, *parts: Any, **config: Any) -> _KeywordsAlone:
+        return super().__new__(mcs, *parts, kw_only=True, **config)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
