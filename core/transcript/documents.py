@@ -14,6 +14,7 @@ import msgspec
 
 from core.errors import Changed, FoldmarkError, NothingToUndo, WriteFailed
 from core.transcript.locks import locked
+from core.transcript.neighbours import neighbours
 from core.transcript.ordinary import open_ordinary
 from core.transcript.projects import SUFFIX, own_folder
 from core.transcript.records import MOST_BYTES, VERSION, Record
@@ -73,7 +74,9 @@ def undo(path: Path, lock_dir: Path) -> Undone:
     with locked(path, lock_dir):
         record = undoable(path)
         remove(path)
-        remove_store(path, record_path(path))
+        with suppress(OSError):
+            if not neighbours(path):  # else one may be a copy
+                remove_store(path, record, record_path(path))
     return Undone(record, removed=True)
 
 

@@ -18,6 +18,7 @@ import msgspec
 from core.errors import Changed, FoldmarkError, InputError, Locked, NothingToUndo
 from core.transcript.live import FileState, open_in
 from core.transcript.locks import locked
+from core.transcript.neighbours import leaned_on_beside
 from core.transcript.ordinary import open_ordinary
 from core.transcript.projects import AGENT_PREFIX, session_file
 from core.transcript.reader import Log, open_log
@@ -54,7 +55,7 @@ def undo(path: Path, claude_dir: Path, lock_dir: Path) -> Undone:
         state = FileState.of(log.file.fileno())
         placed, record = _to_take_back(log, given, claude_dir)
         if placed.offset == 0:
-            _remove(log, state)
+            _remove(log, record, state)
         else:
             _cut(log, placed, record, state)
     return Undone(record, removed=placed.offset == 0)
@@ -126,26 +127,33 @@ def _cut(log: Log, placed: Placed, record: Record, state: FileState) -> None:
     others = [p.record for p in find_records(log) if p.record and p.offset != placed.offset]
     needed = {file for other in others for file in other.stored or ()}
     if stored := set(record.stored or ()) - needed:
-        with suppress(FoldmarkError):  # what stays is in nobody's way, and the block is gone
-            Store.beside(log.path).forget(stored)
+        with suppress(FoldmarkError, OSError):  # what stays is in nobody's way, and the block is gone
+            Store.beside(log.path).forget(stored - (leaned_on_beside(log.path) or set()))
 
 
-def _remove(log: Log, state: FileState) -> None:
+def _remove(log: Log, record: Record, state: FileState) -> None:
     path = log.path
     if FileState.of(path) != _read_state(log, state):
         raise Changed(f"{path.name} was written by another program meanwhile", "run the command again")
     remove(path)
-    remove_store(path)
+    remove_store(path, record)
 
 
-def remove_store(path: Path, *others: Path) -> None:
-    """Removes the store of a file that is gone, and other files beside it, unless that was written anew meanwhile."""
+def remove_store(path: Path, record: Record, *others: Path) -> None:
+    """Removes what was stored for a file that is gone, and other files beside it.
+
+    What a neighbour leans on stays; all of it where that cannot be told, or where the file was written anew meanwhile.
+    """
     store = Store.beside(path)
-    with suppress(FoldmarkError), store.locked():  # as of a block: what stays is in nobody's way
-        if not path.exists():
-            for other in others:
-                remove(other, missing_ok=True)
-            store.remove()
+    with suppress(FoldmarkError, OSError), store.locked():  # as of a block: what stays is in nobody's way
+        if path.exists():
+            return
+        if (needed := leaned_on_beside(path)) is not None:
+            store.forget(set(record.stored or ()) - needed)
+            return
+        for other in others:
+            remove(other, missing_ok=True)
+        store.remove()
 
 
 def refuse_only_copy(path: Path, record: Record) -> None:
