@@ -77,8 +77,7 @@ class MemoryFiles:
     @classmethod
     def beside(cls, file: SessionFile) -> MemoryFiles:
         """The notes of the session in a transcript."""
-        plain = file.id.encode("utf-8", "replace").decode()  # a file's name may hold bytes that are no text
-        return cls(own_folder(file.path) / FOLDER, plain)
+        return cls(own_folder(file.path) / FOLDER, file.id)
 
     @property
     def notes_path(self) -> Path:

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 
 import msgspec
 
-from core.errors import Changed, WrongFormat
+from core.errors import Changed, InputError, WrongFormat
 from core.model import Message
 from core.results import Result
 from core.service.session import CLAUDE_CODE, Session, SessionRef
@@ -26,7 +26,7 @@ from core.transcript.formats.outgoing import write_messages
 from core.transcript.live import FileState
 from core.transcript.locks import locked
 from core.transcript.materialize import NewHistory, derived_id, materialize
-from core.transcript.projects import SUFFIX, session_id
+from core.transcript.projects import SUFFIX, as_text, session_id
 from core.transcript.reader import Log
 from core.transcript.records import STDIN, Record, Source, digest_of_ends, first_record
 from core.transcript.store import Store
@@ -141,6 +141,14 @@ class Operation:
     session: Session
     target: Target
     new_id: str
+
+    def __post_init__(self) -> None:
+        """Raises InputError where a transcript or a record could not name what it is made of, or what is stored."""
+        path, folder = self.session.path, self.target.out_dir
+        for each in (path.absolute(), path.resolve(), *([folder.absolute()] if folder else [])):
+            if as_text(str(each)) != str(each):
+                said = f"{as_text(str(each))}: the name is not UTF-8, and nothing that is written could lead back to it"
+                raise InputError(said, "rename the file, or the folder")
 
     @classmethod
     def of(cls, session: Session, target: Target, *asked: str) -> Operation:

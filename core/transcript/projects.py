@@ -46,8 +46,16 @@ class SessionFile:
 def session_file(path: Path) -> SessionFile:
     """Describe the transcript at `path` by its name and place; raises OSError when it is not there."""
     stat = path.stat()
-    parent = path.parent.parent.name if path.parent.name == "subagents" else ""
-    return SessionFile(path, session_id(path), parent, stat.st_mtime, stat.st_size)
+    return SessionFile(path, session_id(path), _parent(path), stat.st_mtime, stat.st_size)
+
+
+def _parent(path: Path) -> str:
+    return as_text(path.parent.parent.name) if path.parent.name == "subagents" else ""
+
+
+def as_text(name: str) -> str:
+    r"""A name, or a path, as JSON can hold it: bytes in it that are no UTF-8 become `\xff` and the like."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def own_folder(transcript: Path) -> Path:
@@ -59,7 +67,7 @@ def own_folder(transcript: Path) -> Path:
 def session_id(path: Path) -> str:
     """The id that a file name holds: the whole stem, or the UUID that it ends in (`rollout-<time>-<uuid>`)."""
     ending = _UUID.search(path.stem)
-    return ending.group() if ending else path.stem
+    return ending.group() if ending else as_text(path.stem)
 
 
 def project_slug(folder: str) -> str:
@@ -144,9 +152,8 @@ def transcripts(folder: Path) -> Iterator[SessionFile]:
         try:
             if entry.name.endswith(SUFFIX) and entry.is_file():
                 stat = entry.stat()
-                parent = folder.parent.name if folder.name == "subagents" else ""
                 path = folder / entry.name
-                yield SessionFile(path, session_id(path), parent, stat.st_mtime, stat.st_size)
+                yield SessionFile(path, session_id(path), _parent(path), stat.st_mtime, stat.st_size)
         except OSError:  # deleted meanwhile, or a loop of links
             continue
 

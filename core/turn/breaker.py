@@ -15,6 +15,7 @@ from core.errors import WriteFailed
 from core.model import UNDECODABLE
 from core.redact.text import redact
 from core.transcript.materialize import derived_id
+from core.transcript.projects import as_text
 from core.transcript.writer import append, make_private, write_new
 from core.turn.autocompact import MAX_FAILURES
 
@@ -34,7 +35,7 @@ class Breaker:
     @property
     def path(self) -> Path:
         """Where the failures are counted."""
-        return self.folder / f"{derived_id('breaker', self.session)}.jsonl"
+        return self.folder / f"{derived_id('breaker', as_text(self.session))}.jsonl"
 
     @property
     def reasons(self) -> list[str]:
