@@ -20,8 +20,8 @@ from core.service.session import opened
 from core.service.snip import snip_proposals
 from core.service.stages import NO_SETTINGS, StageSettings
 from core.service.strip import strip
-from core.summarizers.extractive import Extractive
 from core.stages.media import MediaSettings
+from core.summarizers.extractive import Extractive
 from core.testing import Transcript
 from core.transcript.projects import SessionFile, session_file, transcripts
 from core.turn.breaker import Breaker
