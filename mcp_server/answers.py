@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, TextContent
 
 from core.errors import FoldmarkError
+from core.model import JSON
 from core.redact.text import redact
 from core.redact.values import redact_json
 from core.results import Result
+from core.transcript.blob import json_bytes, utf8
 
 _log = logging.getLogger(__name__)
 
@@ -50,15 +53,25 @@ WORDS = {
 """What the ways that hints name are called here."""
 
 
+def sent(text: str) -> str:
+    """A text as it leaves: without secrets, and all of it UTF-8, as a file's name need not be."""
+    return utf8(redact(text)).decode()
+
+
 def text_answer(text: str) -> CallToolResult:
     """Text alone, without secrets: for what is long, and no data."""
-    return CallToolResult(content=[TextContent(type="text", text=redact(text))])
+    return CallToolResult(content=[TextContent(type="text", text=sent(text))])
+
+
+def sent_json(value: JSON) -> str:
+    """The JSON of a value as it leaves: as `sent`."""
+    return json_bytes(redact_json(value)[0]).decode()
 
 
 def data_answer(result: Result, text: str, **meta: Any) -> CallToolResult:
     """What the command line prints with --json, but for what is as always, and a text; most hosts show one."""
     answer = text_answer(text)
-    answer.structured_content = redact_json(result.to_json(defaults=False))[0]
+    answer.structured_content = json.loads(sent_json(result.to_json(defaults=False)))
     answer.meta = meta or None
     return answer
 
@@ -80,9 +93,9 @@ def told() -> Iterator[None]:
 def explained(error: Exception) -> str:
     """An error in one or two sentences; of a fault the log gets the place, and nothing of what was worked on."""
     if isinstance(error, FoldmarkError):
-        return redact(". ".join(filter(None, (str(error), _capital(error.hint_in(WORDS))))))
+        return sent(". ".join(filter(None, (str(error), _capital(error.hint_in(WORDS))))))
     if isinstance(error, OSError):
-        return redact(f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": "))
+        return sent(f"{error.strerror or type(error).__name__}: {error.filename or ''}".rstrip(": "))
     place = "".join(traceback.format_tb(error.__traceback__))
     _log.error("a fault: %s\n%s", type(error).__name__, place)
     return f"a fault in Foldmark ({type(error).__name__}); nothing is known to be wrong with the call"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,9 +13,6 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import ListResourcesResult, PaginatedRequestParams, Resource
 
 from core.model import block_text
-from core.redact.text import redact
-from core.redact.values import redact_json
-from core.results import Result
 from core.service.context import context_report
 from core.service.history import output as read_output
 from core.service.history import stored_outputs
@@ -25,6 +21,7 @@ from core.service.session import Session, SessionRef
 from core.service.sessions import list_sessions
 from core.service.view import view
 from mcp_server import uris
+from mcp_server.answers import sent, sent_json
 from mcp_server.config import Config, Ctx, config_of
 from mcp_server.sessions import other_file_of, session_file_of
 from mcp_server.tools.reading import MOST_PAGE_CHARS
@@ -42,13 +39,13 @@ _DIGITS = 16
 
 async def status(session: str, ctx: Ctx) -> str:
     """What fills the window of a session."""
-    return _json(await _of(session, ctx, context_report))
+    return sent_json((await _of(session, ctx, context_report)).to_json())
 
 
 async def active_view(session: str, ctx: Ctx, offset: str = "0") -> str:
     """The messages of the next model call, in pages."""
     start = _number(offset)
-    return _json(await _of(session, ctx, lambda found: view_page(view(found), start, MOST_PAGE_CHARS)))
+    return sent_json((await _of(session, ctx, lambda found: view_page(view(found), start, MOST_PAGE_CHARS))).to_json())
 
 
 async def summary(session: str, ctx: Ctx) -> str:
@@ -61,7 +58,7 @@ async def summary(session: str, ctx: Ctx) -> str:
     text = await _of(session, ctx, texts)
     if not text:
         raise ResourceNotFoundError(f"{session} was not compacted: it has no summary")
-    return redact(text)
+    return sent(text)
 
 
 async def memory(session: str, ctx: Ctx) -> str:
@@ -74,12 +71,12 @@ async def memory(session: str, ctx: Ctx) -> str:
         view = await in_thread(ctx, "reading", lambda: show(file, limits))
     if not view.exists:
         raise ResourceNotFoundError(f"there are no notes of {session} yet: session_memory_update makes them")
-    return redact(view.text)
+    return sent(view.text)
 
 
 async def outputs(session: str, ctx: Ctx) -> str:
     """What lies in files beside a transcript, by id."""
-    return _json(await _of(session, ctx, stored_outputs))
+    return sent_json((await _of(session, ctx, stored_outputs)).to_json())
 
 
 async def one_output(session: str, output: str, ctx: Ctx, offset: str = "0") -> str:
@@ -107,7 +104,7 @@ def register(server: MCPServer[Config], config: Config) -> None:
     @server.resource(uris.SESSIONS, title="Sessions", mime_type=_JSON)
     def sessions() -> str:
         """The sessions of this machine, newest first."""
-        return _json(list_sessions(claude_dir, limit=_MOST))
+        return sent_json(list_sessions(claude_dir, limit=_MOST).to_json())
 
     for uri, name, function, mime_type in (
         (uris.STATUS, "Status", status, _JSON),
@@ -133,7 +130,7 @@ def _newest(claude_dir: Path) -> list[Resource]:
         Resource(
             uri=uris.status_uri(line.id),
             name=line.id,
-            title=redact(line.title or line.id),
+            title=sent(line.title or line.id),
             description=f"{line.project}, {line.updated}",
             mime_type=_JSON,
         )
@@ -160,8 +157,3 @@ def _number(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) < _DIGITS:
         return int(text)
     raise ResourceNotFoundError("offset is a whole number, from 0 up")
-
-
-def _json(result: Result) -> str:
-    value, _ = redact_json(result.to_json())
-    return json.dumps(value, ensure_ascii=False)

@@ -20,6 +20,7 @@ from core.transcript.projects import (
     SUFFIX,
     SessionFile,
     agent_files,
+    as_text,
     session_file,
     session_files,
     transcripts,
@@ -191,8 +192,8 @@ def _by_id(name: str, claude_dir: Path) -> SessionFile | None:
     files = session_files(claude_dir)
     if wanted.startswith(AGENT_PREFIX):
         files += agent_files(claude_dir)
-    hits = [file for file in files if wanted and file.path.stem.casefold().startswith(wanted)]
-    whole = [file for file in hits if file.path.stem.casefold() == wanted]
+    hits = [file for file in files if wanted and as_text(file.path.stem).casefold().startswith(wanted)]
+    whole = [file for file in hits if as_text(file.path.stem).casefold() == wanted]
     return _only(name, whole or hits, _file_line)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -230,3 +231,25 @@ async def test_no_answer_holds_a_secret(desk: Desk, mode: str) -> None:
         assert secret not in answer.model_dump_json()
     assert "[REDACTED:" in text_of(answers[2])
     assert json.loads(answers[0].model_dump_json())["structured_content"]["sessions"]
+
+
+async def test_a_name_that_is_not_utf_8_ends_no_server(desk: Desk, mode: str) -> None:
+    odd = desk.session.with_name(os.fsdecode(b"w\xff.jsonl"))
+    desk.session.rename(odd)
+    os.utime(odd, (2e9, 2e9))
+    async with desk.client(mode) as client:
+        answers = [
+            await client.call_tool("list_sessions", {}),
+            await client.call_tool("context_status", {"session": "latest"}),
+            await client.call_tool("compact_session", {"session": "latest", "dry_run": True}),
+        ]
+        listed = await client.list_resources()
+        for resource in listed.resources:
+            await client.read_resource(resource.uri)
+
+    # What a server writes must be UTF-8; clients in the same process see the objects before that.
+    assert all(answer.model_dump_json() for answer in answers)
+    assert listed.model_dump_json()
+    assert r"w\xff" in text_of(answers[0])
+    assert [bool(answer.is_error) for answer in answers] == [False, False, True]
+    assert "is not UTF-8" in text_of(answers[2])
