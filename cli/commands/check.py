@@ -25,7 +25,7 @@ def command(
 ) -> int:
     """Check SESSIONS (names, files, folders, patterns) for damage: what, on which line, and how it is read.
 
-    Exit code 1 when one of them is damaged (0 once a repaired copy was written) or cannot be read.
+    Exit code 1 when one of them is damaged (0 once a copy without damage was written) or cannot be read.
     """
     if out_dir and not repair:
         raise click.UsageError("--out is where --repair writes: give both", ctx)
@@ -50,11 +50,11 @@ def _checked(file: SessionFile, repair: bool, out_dir: Path | None, as_json: boo
     if as_json:
         ui.emit(result, one_line=many)
     else:
-        _print(result)
-    return result.ok or bool(result.output)
+        _print(result, repair)
+    return result.ok or (bool(result.output) and not result.left)
 
 
-def _print(result: CheckResult) -> None:
+def _print(result: CheckResult, repair: bool) -> None:
     damage = sum(f.damage for f in result.findings)
     name = f" {ui.quoted(result.session.title)}" if result.session.title else ""
     ui.echo(f"{result.session.path}{name}: {'no damage' if result.ok else ui.count(damage, 'finding')}")
@@ -65,3 +65,5 @@ def _print(result: CheckResult) -> None:
         ui.echo(f"  {place}: {finding.kind}: {ui.plain(finding.message)}{repaired}{note}")
     if result.output:
         ui.echo(f"repaired copy{', already there' if result.already_there else ''}: {result.output}")
+    if repair and result.left:
+        ui.echo(f"no repair for {ui.count(result.left, 'finding')}: what foldmark compact writes is without them")

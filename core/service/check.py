@@ -31,7 +31,10 @@ class FindingLine(Result):
 
 
 class CheckResult(Result):
-    """All findings; `ok` when none of them is damage."""
+    """All findings; `ok` when none of them is damage.
+
+    What no repair mends is read all the same: a call without its result as one that was interrupted, and so on.
+    """
 
     session: SessionRef
     ok: bool
@@ -41,9 +44,14 @@ class CheckResult(Result):
     already_there: bool
     """The copy was written by an earlier run."""
 
+    @property
+    def left(self) -> int:
+        """How many findings are damage that the copy has too, or would have."""
+        return sum(f.damage and not f.repaired for f in self.findings)
+
 
 def check(session: Session, repair_to: Path | None = None) -> CheckResult:
-    """Checks an open session, read whole; with `repair_to`, a folder, writes a repaired copy into it if it is damaged.
+    """Checks an open session, read whole; with `repair_to`, a folder, writes a repaired copy into it if that helps.
 
     Raises `WrongFormat` when another client's transcript is to be repaired, Changed where rows were written to it since
     it was read, and what writing raises.
@@ -51,7 +59,8 @@ def check(session: Session, repair_to: Path | None = None) -> CheckResult:
     findings = _findings(session)
     ok = not any(f.damage for f in findings)
     output, written = None, False
-    if repair_to is not None and not ok:
+    helps = session.claude is None or any(f.damage and f.repaired for f in findings)
+    if repair_to is not None and not ok and helps:
         output, written = _repaired(session, repair_to)
     return CheckResult(
         session=session.ref,

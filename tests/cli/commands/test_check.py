@@ -111,3 +111,15 @@ def test_a_fault_in_one_session_does_not_end_the_others(
     captured = capsys.readouterr()
     assert f"{torn}: error: a fault in Foldmark: KeyError" in captured.err
     assert f"{whole} “One”: no damage\n" in captured.out
+
+
+def test_what_no_repair_mends_is_said_and_counts_as_damage(tmp_path: Path, capsys: Capture) -> None:
+    made = Transcript().prompt("Go").call("Bash", command="x").prompt("Go on").answer("Done.")
+    path = made.write(tmp_path / f"{SESSION_ID}.jsonl")
+
+    assert "no repair for 1 finding" in text(capsys, str(path), "--repair", code=1)
+    assert [*tmp_path.glob("*.jsonl")] == [path]
+
+    path.write_bytes(path.read_bytes() + b"garbage\n")
+    assert "repaired copy: " in (printed := text(capsys, str(path), "--repair", code=1))
+    assert "no repair for 1 finding" in printed
