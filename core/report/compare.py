@@ -13,6 +13,7 @@ from core.facts.scan import scan
 from core.facts.statements import units
 from core.facts.text import SCAN_CHARS, one_line, typed
 from core.model import Block, Message, block_text, call_id, tool_results, tool_uses, without_thinking
+from core.redact.text import redact
 from core.redact.values import redact_messages
 from core.report.data import NameCoverage, PartLine, Place, PlaceCount, Said, Standing
 
@@ -86,7 +87,7 @@ class Comparison:
             PartLine(
                 id=p.ids[0] if p.ids else "",
                 kind=p.before.kind,
-                tool=names.get(p.ids[0], "") if tool_results(p.before) else "",
+                tool=redact(names.get(p.ids[0], "")) if tool_results(p.before) else "",
                 tokens=p.tokens,
                 tokens_after=p.tokens_after,
                 place=p.place,

@@ -19,6 +19,7 @@ from core.context.tokens.cost import next_request_cost
 from core.context.tokens.estimate import Estimator
 from core.context.tokens.ledger import ContextSize
 from core.context.tokens.window import State
+from core.redact.text import redact
 from core.results import Result
 from core.service.automatic import warnings_of
 from core.service.session import Session, SessionRef
@@ -175,8 +176,10 @@ def _window(session: Session, size: ContextSize) -> Window:
 
 
 def _tool_names(parts: Sequence[Part]) -> dict[str, str]:
-    calls = (o for p in parts if p.kind == "response" for o in p.outlines if o.tool_name)
-    return {o.tool_id: o.tool_name for o in calls}
+    """The tools by the ids of their calls; a file may have anything in the place of a name, a secret too."""
+    calls = [o for p in parts if p.kind == "response" for o in p.outlines if o.tool_name]
+    clean = {name: redact(name) for name in {o.tool_name for o in calls}}
+    return {o.tool_id: clean[o.tool_name] for o in calls}
 
 
 def _largest(parts: Sequence[Part], size: ContextSize, names: dict[str, str]) -> list[LargePart]:

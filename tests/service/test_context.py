@@ -162,3 +162,13 @@ def test_what_is_written_of_another_clients_session_is_measured_as_it_was(tmp_pa
 
     written.write_text(written.read_text() + "\n")  # now only the messages tell
     assert report(written).tokens.total < result.tokens_after
+
+
+def test_a_secret_in_the_place_of_a_tools_name_is_not_shown(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    made = Transcript().prompt("Begin.").use(secret, "some lines\n" * 99).answer("Done.")
+
+    found = report(made.write(tmp_path / "s.jsonl"))
+    assert [name for name in found.by_tool if name.startswith("[REDACTED:")]
+    assert [part.tool for part in found.largest if part.tool.startswith("[REDACTED:")]
+    assert secret not in str(found.to_json())

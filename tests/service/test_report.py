@@ -217,3 +217,12 @@ def test_what_was_stored_in_a_file_that_is_gone_is_gone_from_the_report(tmp_path
     with opened(session_file(output), whole=True) as new:
         places = [text_of(new, line.id).where for line in outputs(new).outputs if line.kind in ("result", "assistant")]
     assert {*places} == {"active", "source"}
+
+
+def test_a_secret_in_the_place_of_a_tools_name_is_not_shown(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    path = Transcript().prompt("Begin.").use(secret, "some lines\n" * 999).answer("Done.").write(tmp_path / "s.jsonl")
+
+    found = compared(path, path)
+    assert [part.tool for part in found.largest if part.tool.startswith("[REDACTED:")]
+    assert secret not in str(found.to_json())
