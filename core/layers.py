@@ -30,6 +30,8 @@ class Value:
     value: JSON
     origin: str
     base: Path
+    is_text: bool = False
+    """Of a variable, which says a number as text too."""
 
 
 def layers(
@@ -72,7 +74,7 @@ def _environment(env: Mapping[str, str], keys: Iterable[str], base: Path) -> dic
     for key in keys:
         name = ENV_PREFIX + key.upper()
         if text := env.get(name):
-            found[key] = Value(_of_variable(key, text), name, base)
+            found[key] = Value(_of_variable(key, text), name, base, is_text=True)
     return found
 
 

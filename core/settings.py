@@ -139,12 +139,19 @@ def _checked(key: str, given: Value, home: Path, kind: Any) -> object:
     """The value as what it has to be."""
     value = _with_paths(key, given, home)
     try:
-        if isinstance(value, str) and _bounds(kind):
-            value = int(value)  # a variable says a number as text
+        _refuse_nul(given.value)
+        if given.is_text and isinstance(value, str) and _bounds(kind) and value.isascii() and value.isdigit():
+            value = int(value)
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, ValueError):
         said = f"{given.origin}: {key} cannot be {_shown(given.value)}"
         raise SettingsError(said, f"allowed: {_allowed(key, kind)}", key) from None
+
+
+def _refuse_nul(value: JSON) -> None:
+    """Raises ValueError for a text that is no path, and that no command can be given."""
+    if any("\0" in text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)):
+        raise ValueError("a NUL byte")
 
 
 def _with_paths(key: str, given: Value, home: Path) -> JSON | Path | list[Path]:

@@ -341,3 +341,36 @@ def test_a_path_that_is_none_is_named(folders: Folders) -> None:
         folders.load()
 
     assert "a path" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ['"12"', '"1_000"', '" 12 "', '"١٢"', '"²"', "12.0", "true"])
+def test_in_a_file_a_number_is_one(folders: Folders, text: str) -> None:
+    (folders.user / "foldmark.toml").write_text(f"keep_tokens = {text}", encoding="utf-8")
+
+    with pytest.raises(SettingsError, match="keep_tokens cannot be"):
+        folders.load()
+
+
+@pytest.mark.parametrize("text", ["1_000", " 12 ", "١٢", "²", "+12", "-12", "1e3", "twelve"])
+def test_in_a_variable_it_is_plain_digits(folders: Folders, text: str) -> None:
+    assert folders.load({"FOLDMARK_KEEP_TOKENS": "0012"}).keep_tokens == 12
+    with pytest.raises(SettingsError, match="FOLDMARK_KEEP_TOKENS: keep_tokens cannot be"):
+        folders.load({"FOLDMARK_KEEP_TOKENS": text})
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("claude_dir", r'"a\u0000b"'),
+        ("models_file", r'"\u0000"'),
+        ("allowed_roots", r'["/srv", "~/\u0000"]'),
+        ("claude_program", r'"claude\u0000"'),
+        ("pre_compact", r'["echo \u0000"]'),
+    ],
+)
+def test_a_text_with_a_nul_byte_is_refused(folders: Folders, key: str, text: str) -> None:
+    (folders.user / "foldmark.toml").write_text(f"{key} = {text}", encoding="utf-8")
+
+    with pytest.raises(SettingsError, match=f"{key} cannot be") as caught:
+        folders.load()
+    assert caught.value.hint.startswith("allowed: ")

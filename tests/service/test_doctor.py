@@ -45,7 +45,7 @@ def test_all_is_well(tmp_path: Path, claude_dir: Path) -> None:
 
 
 def test_each_setting_says_where_it_comes_from(tmp_path: Path, claude_dir: Path) -> None:
-    lines = {line.name: (line.value, line.origin) for line in examined(tmp_path, keep_tokens="5").settings}
+    lines = {line.name: (line.value, line.origin) for line in examined(tmp_path, keep_tokens=5).settings}
 
     assert lines["claude_dir"] == (str(claude_dir), "CLAUDE_CONFIG_DIR")
     assert lines["keep_tokens"] == ("5", "command line")
