@@ -87,7 +87,7 @@ def is_error(call: Call) -> bool:
 
 def normal(command: str) -> str:
     """A command on one line, without the change of folder in front of it: what makes two runs the same command."""
-    return one_line(_CD.sub("", command[:2_000]))
+    return one_line(_CD.sub("", command, count=1))
 
 
 def error_line(call: Call, limit: int) -> str:
@@ -96,4 +96,4 @@ def error_line(call: Call, limit: int) -> str:
     lines = [line for line in lines if not _EXIT.fullmatch(line)] or lines
     telling = [line for line in lines if _ERROR_LINE.search(line[:400]) and not _FINE.search(line[:400])]
     best = next(filter(_REASON.match, lines), next(iter(telling), lines[-1] if lines else "no output"))
-    return cut(one_line(best[:2_000]), limit)
+    return cut(one_line(best), limit)

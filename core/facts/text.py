@@ -77,15 +77,33 @@ def one_line(text: str) -> str:
 
 
 def cut(text: str, limit: int, tail: int = 0) -> str:
-    """Text of at most `limit` characters: its head and `tail` characters of its end, with a mark between."""
+    """Text of at most `limit` characters: its head and `tail` characters of its end.
+
+    Between them stands how many are left out, or "…" alone where there is no room for that, or where it would cost more
+    than there is too much.
+    """
     if len(text) <= limit:
         return text
-    mark = f" …[{len(text) - limit} chars left out]… "
-    if limit <= 2 * len(mark):
-        return text[: max(0, limit - 1)].rstrip() + "…" if limit > 0 else ""
-    head = limit - len(mark) - min(tail, limit // 3)
-    end = limit - len(mark) - head
-    return text[:head].rstrip() + mark + (text[len(text) - end :].lstrip() if end else "").rstrip()
+    if limit <= 0:
+        return ""
+    longest = len(_left_out(len(text)))
+    counts = limit > 2 * longest and len(text) - limit > longest
+    room = limit - (longest if counts else 1)
+    end = min(tail, limit // 3)
+    head, rest = text[: room - end].rstrip(), text[len(text) - end :].strip() if end else ""
+    return (head + (_left_out(len(text) - len(head) - len(rest)) if counts else "…") + rest).rstrip()
+
+
+def _left_out(chars: int) -> str:
+    return f" …[{chars} chars left out]… "
+
+
+def beginning(text: str, limit: int) -> str:
+    """How a text begins, on one line of at most `limit` characters, with "…" where it goes on."""
+    line = one_line(text[: 4 * limit])
+    if len(line) <= limit and not text[4 * limit :].strip():
+        return line
+    return line[: limit - 1].rstrip() + "…"
 
 
 def quoted(text: str) -> str:

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from itertools import islice
 
 from core.errors import WrongPattern, WrongUsage
-from core.facts.text import cut, one_line
+from core.facts.text import beginning
 from core.ids import one_of
 from core.results import Result
 from core.service.items import Item, Where, all_items, stored_items
@@ -111,7 +111,7 @@ def _each_once(session: Session, stack: ExitStack) -> Iterable[Item]:
 
 def _text_line(item: Item) -> TextLine:
     text = item.read()
-    begin = cut(one_line(text[: 2 * _BEGIN_CHARS]), _BEGIN_CHARS)
+    begin = beginning(text, _BEGIN_CHARS)
     return TextLine(id=item.id, kind=item.kind, name=item.name, where=item.where, chars=len(text), begin=begin)
 
 

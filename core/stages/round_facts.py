@@ -22,6 +22,8 @@ _LISTINGS = ("Grep", "Glob", "LS")
 _TASK_LIST = "TodoWrite"
 _LOADS = ("Skill", "EnterPlanMode", "ExitPlanMode", "exit_plan_mode")
 """What these brought into the context governs what the model does."""
+_NAMING_CHARS = 2_000
+"""Of a command: behind that stands what it writes, not what it is about."""
 _TAKEN_BACK = re.compile(r"\bgit (?:checkout|restore|stash)\b([^|;&\n]{0,400})")
 _STASH_READS = re.compile(r"^\s*(?:pop|apply|list|show|drop|clear)\b")
 _REJECTED = re.compile(
@@ -71,7 +73,7 @@ class _Deed:
         command = normal(self.call.command)
         given: JSON = command or self.call.input
         self.key = self.call.name.encode() + b"\0" + msgspec.json.encode(given, order="deterministic")
-        self.targets = frozenset(names_in(command)[0] if command else filter(None, [self.call.path]))
+        self.targets = frozenset(names_in(command[:_NAMING_CHARS])[0] if command else filter(None, [self.call.path]))
 
     @property
     def failed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.facts.outcomes import error_line
+from core.facts.outcomes import error_line, normal
 from core.facts.scan import Call
 
 
@@ -26,3 +26,10 @@ from core.facts.scan import Call
 )
 def test_the_line_that_says_why(result: str, line: str) -> None:
     assert error_line(Call(0, "Bash", {}, result=result, failed=True), 100) == line
+
+
+def test_a_line_or_a_command_that_is_cut_says_how_much_of_all_of_it() -> None:
+    call = Call(0, "Bash", {"command": "cd /srv && echo " + "x" * 5_000}, result="Error: " + "y" * 5_000, failed=True)
+
+    assert error_line(call, 100) == "Error: " + "y" * 68 + " …[4932 chars left out]…"
+    assert normal(call.command) == "echo " + "x" * 5_000

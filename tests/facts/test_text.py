@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts.text import SCAN_CHARS, capped, code, cut, lowered, quoted, sentences, squeezed, typed
+from core.facts.text import SCAN_CHARS, beginning, capped, code, cut, lowered, quoted, sentences, squeezed, typed
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,36 @@ def test_cut_text_is_never_longer_than_its_limit(text: str, limit: int, tail: in
 
 
 def test_cut_text_has_its_head_its_end_and_a_count() -> None:
-    assert cut("a" * 500 + "z", 100, tail=10).endswith("…[401 chars left out]… aaaaaaaaaz"[-34:])
+    assert cut("a" * 500 + "z", 100, tail=10) == "a" * 66 + " …[425 chars left out]… " + "a" * 9 + "z"
+
+
+@given(st.text("ab \n", max_size=12_000), st.integers(60, 200), st.integers(0, 80))
+def test_the_count_is_of_all_that_is_not_shown(text: str, limit: int, tail: int) -> None:
+    shown = cut(text, limit, tail)
+    counted = re.search(r" …\[(\d+) chars left out\]… ?", shown)
+    if counted:
+        assert int(counted[1]) == len(text) - len(shown) + len(counted[0])
+        assert int(counted[1]) > len(counted[0])  # the mark is shorter than what it stands for
+
+
+@pytest.mark.parametrize(
+    ("tail", "expected"), [(0, "a" * 99 + "…"), (10, "a" * 89 + "…" + "b" * 10)], ids=["head", "both"]
+)
+def test_what_is_hardly_too_long_loses_hardly_anything(tail: int, expected: str) -> None:
+    assert cut("a" * 91 + "b" * 10 if tail else "a" * 101, 100, tail) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(" one\n two ", "one two", id="short"),
+        pytest.param("word " * 10, "word word…", id="long"),
+        pytest.param("a" + " " * 100 + "b", "a…", id="behind-a-gap"),
+        pytest.param("a" + " " * 100, "a", id="nothing-but-a-gap"),
+    ],
+)
+def test_a_beginning_says_whether_the_text_goes_on(text: str, expected: str) -> None:
+    assert beginning(text, 11) == expected
 
 
 def test_a_block_of_any_size_is_capped() -> None:

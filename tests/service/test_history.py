@@ -383,6 +383,9 @@ def test_a_list_says_how_much_there_is_and_how_it_begins() -> None:
 
     assert lines[0].begin == "Look at it"
     assert max(len(line.begin) for line in lines) <= 100
+    assert [line.begin for line in lines if line.kind == "result"] == [
+        ("word " * 20).rstrip() + "…"
+    ]  # chars says how many
 
 
 def test_what_a_person_said_is_found_first_and_cut_lines_say_so() -> None:
