@@ -23,7 +23,7 @@ def claude_dir(tmp_path: Path) -> Path:
     return tmp_path / "claude"
 
 
-def examined(tmp_path: Path, **overrides: str) -> DoctorReport:
+def examined(tmp_path: Path, **overrides: str | int) -> DoctorReport:
     env = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude")}
     settings = load(env, home=tmp_path, project_dir=tmp_path, user_dir=tmp_path, overrides=overrides)
     return doctor(settings, [tmp_path / "state" / "foldmark"], Machine("linux", tmp_path / "home"), SERVER)
