@@ -19,6 +19,8 @@ _BLANK_LINE = _BLANKS + b"\n"
 """What a line that says nothing begins with, or is its end."""
 _RUNS: frozenset[FindingKind] = frozenset({"garbage-line", "not-a-row"})
 """Kinds of which a run of lines is one finding: a file of another kind has nothing else."""
+_MAY_BE_READ = re.compile(rb'\{\s*(?:["}]|\Z)|\0|' + BOM)
+"""What a line has in it that is a row, a part of one, or damaged in another way than being none."""
 
 
 def first_record_line(data: bytes, start: int, end: int, any_line: bool = False) -> int | None:
@@ -52,6 +54,8 @@ def scan(data: bytes, start: int, end: int, offset: int, last: bool) -> Scan:
             start = line_end + 1
             continue
         line, at, start = view[start:line_end], offset + start, line_end + 1
+        if at == scanner.run_end and not open_record and scanner.runs_on(line, at):
+            continue
         try:
             entry = None if open_record else decode_entry(line, at)
         except Damaged:
@@ -72,8 +76,17 @@ class _Scanner:
         self.open_record: list[bytes] = []
         """The lines so far of a record that is spread over several; one list for good: `scan` looks at it each time."""
         self._record_at = 0
+        self.run_end = -1
+        """Where the line begins that would go on the run of lines that the last finding is about."""
         self._run_lines = 0
-        self._run_end = -1
+        self._ran_on = False
+
+    def runs_on(self, line: memoryview, at: int) -> bool:
+        """Takes a line as one more of a run, where it is plainly no row: to decode each would take a hundred times."""
+        if _MAY_BE_READ.search(line):
+            return False
+        self._note("garbage-line", "", at, len(line))
+        return True
 
     def odd_line(self, line: bytes, at: int) -> None:
         """One line, without its end, that is no row by itself, or may be a part of a longer one."""
@@ -103,6 +116,7 @@ class _Scanner:
             self._note("torn-tail", "the last record is cut; it is left out", self._record_at)
         elif self.open_record:
             self._abandon(self._record_at)
+        self._end_run()
 
     def _took(self, entry: Entry | None, at: int, size: int) -> None:
         if entry:
@@ -163,19 +177,27 @@ class _Scanner:
         lines = len(self.open_record)
         self.open_record.clear()
         self._note("garbage-line", f"{lines} lines that are no record; they are left out", self._record_at)
-        self._run_lines, self._run_end = lines, end
+        self._run_lines += lines - 1
+        self.run_end = end
 
     def _note(self, kind: FindingKind, message: str, at: int, size: int = 0) -> None:
         """A finding; a run of lines of one kind is one."""
         findings = self.scan.findings
-        if kind in _RUNS and at == self._run_end and findings[-1].kind in _RUNS:
+        if kind in _RUNS and at == self.run_end:
             self._run_lines += 1
-            message = f"{self._run_lines} lines in a row that are no rows; they are left out"
-            findings[-1] = replace(findings[-1], message=message)
+            self._ran_on = True
         else:
+            self._end_run()
             self._run_lines = 1
             findings.append(Finding(kind, at, message))
-        self._run_end = at + size + 1
+        self.run_end = at + size + 1 if kind in _RUNS else -1
+
+    def _end_run(self) -> None:
+        """Says how long the run is that the last finding is about, if it is one."""
+        if self._ran_on:
+            message = f"{self._run_lines} lines in a row that are no rows; they are left out"
+            self.scan.findings[-1] = replace(self.scan.findings[-1], message=message)
+        self._ran_on = False
 
 
 def _entry(raw: bytes, offset: int) -> Entry | None:
