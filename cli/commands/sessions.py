@@ -31,8 +31,8 @@ _ALL = "{sessions} lists all sessions"
 def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
     """List the sessions, the newest first: all, or those that were started in FOLDER, else those that lie in it.
 
-    STATE: live, a client has it open; compacted, a compaction stands in it; empty, nothing was said; damaged, no row
-    can be read; ready, none of these.
+    STATE: live, a client has it open; compacted, a compaction stands in it; foreign, of another client, the TITLE says
+    which; empty, nothing was said; damaged, no row can be read; ready, none of these.
     """
     if limit is None and not as_json:
         limit = SHOWN
@@ -64,7 +64,7 @@ def print_lines(lines: list[SessionLine]) -> None:
             ui.tokens(line.tokens),
             line.state,
             _short(line.project),
-            ui.title(line.title),
+            ui.title(line.title or (f"({line.format})" if line.state == "foreign" else "")),
         )
         for line in lines
     ]

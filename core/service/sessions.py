@@ -32,6 +32,8 @@ class SessionLine(Result):
     version: str
     model: str
     state: State
+    format: str
+    """`claude-code`, or what a foreign one is."""
 
 
 class SessionList(Result):
@@ -77,4 +79,5 @@ def _line(info: SessionInfo) -> SessionLine:
         version=info.version,
         model=info.model,
         state=info.state,
+        format=info.format,
     )

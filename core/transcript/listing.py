@@ -16,8 +16,10 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from core.errors import InputError
 from core.model import UNDECODABLE
 from core.times import time_from
+from core.transcript.formats.sniff import CLAUDE_CODE, recognised
 from core.transcript.note import END_TYPE
 from core.transcript.projects import SessionFile, project_folders, project_slug, read_small, session_files, spellings
 from core.transcript.records import is_as_made
@@ -28,9 +30,9 @@ TITLE_CHARS = 200
 _GLANCE_BYTES = 4 << 10
 """Enough for a short row and the rows without times behind it."""
 
-State: TypeAlias = Literal["live", "ready", "compacted", "empty", "damaged"]
-"""live: a client has it open.  compacted: a boundary stands in the parts that were read.  empty: no conversation.
-damaged: there are bytes, but no row that can be read.  ready: none of these."""
+State: TypeAlias = Literal["live", "ready", "compacted", "foreign", "empty", "damaged"]
+"""live: a client has it open.  compacted: a boundary stands in the parts that were read.  foreign: it is not of Claude
+Code.  empty: no conversation.  damaged: there are bytes, but no row that can be read.  ready: none of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class SessionInfo:
     usage_tokens: int | None
     """Size of the context after the last response, as the API reported it; None when the end holds no figure."""
     state: State
+    format: str
+    """The name of its format; all but `file`, `updated` and `state` is looked for in a Claude Code transcript alone."""
 
     @property
     def project(self) -> str:
@@ -163,20 +167,31 @@ def describe(file: SessionFile, live: Collection[str] = ()) -> SessionInfo:
         facts.see_from_the_end(row)
         if facts.timestamp and facts.version and facts.usage_tokens is not None:
             break
+    title = _title(file, head, tail) or facts.prompt or facts.command
+    kind = CLAUDE_CODE.name if title or facts.usage_tokens is not None else _format(file)
     state: State = "ready"
     if file.id.casefold() in live:
         state = "live"
+    elif kind != CLAUDE_CODE.name:
+        state = "foreign"
     elif not facts.rows and file.size_bytes:
         state = "damaged"
     elif not facts.talk:
         state = "empty"
     elif any(_find_row(part, key, kind) for part in (tail, head) for key, kind in _BOUNDARIES):
         state = "compacted"
-    title = _title(file, head, tail) or facts.prompt or facts.command
     updated = (0.0 if is_as_made(file) else _seconds(facts.timestamp)) or file.mtime
     return SessionInfo(
-        file, _shown_title(title), facts.cwd, updated, facts.version, facts.model, facts.usage_tokens, state
+        file, _shown_title(title), facts.cwd, updated, facts.version, facts.model, facts.usage_tokens, state, kind
     )
+
+
+def _format(file: SessionFile) -> str:
+    """The format of a file in which nothing of a Claude Code transcript was found: there may be nothing in it yet."""
+    try:
+        return recognised(file.path).name
+    except InputError:
+        return CLAUDE_CODE.name
 
 
 @dataclass(slots=True)

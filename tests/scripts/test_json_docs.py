@@ -22,9 +22,8 @@ def test_values_are_listed_and_said() -> None:
     page = json_docs.page()
 
     assert '| `how` | `"memory"`, `"full"`, `"partial"`, `"micro"`, `"none"` | memory: by the notes' in page
-    assert (
-        '| `state` | `"live"`, `"ready"`, `"compacted"`, `"empty"`, `"damaged"` | live: a client has it open.' in page
-    )
+    states = '`"live"`, `"ready"`, `"compacted"`, `"foreign"`, `"empty"`, `"damaged"`'
+    assert f"| `state` | {states} | live: a client has it open." in page
     assert "| SessionNotFound | 2 | No session answers to the name, or more than one does. |" in page
     assert "| ApiError | 1 | A model call that gave no answer: `kind` says what to do about it. |" in page
     assert page.count("### SessionRef\n") == 1

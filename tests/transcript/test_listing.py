@@ -182,6 +182,36 @@ def test_states(path: Path, rows: list[dict[str, JSON] | bytes], state: str) -> 
     assert info(path, *rows).state == state
 
 
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("codex/sample.jsonl", "codex"),
+        ("codex/damaged.jsonl", "codex"),
+        ("gemini-jsonl/session-2026-05-01T10-00-0a0a0a0a.jsonl", "gemini-jsonl"),
+        ("messages-api/request.json", "messages"),
+        ("opencode-export/ses_demo.json", "opencode"),
+        ("claude-ai-export/conversations.json", "claude-ai"),
+    ],
+)
+def test_what_another_client_wrote_is_named_and_not_taken_for_damage(name: str, kind: str) -> None:
+    found = describe(session_file(DATA.parent / "foreign" / name))
+
+    assert (found.state, found.format, found.usage_tokens, found.title) == ("foreign", kind, None, "")
+
+
+def test_what_is_known_but_not_read_is_foreign_too(path: Path) -> None:
+    row: dict[str, JSON] = {"uuid": "1", "parentUuid": None, "sessionId": "s", "type": "user"}
+
+    assert info(path, row | {"message": {"role": "user", "parts": [{"text": "x"}]}}).format == "qwen"
+    assert info(path, row | {"message": {"role": "user", "content": "x"}}).format == "claude-code"
+
+
+def test_a_session_with_a_title_is_not_looked_into_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("core.transcript.listing.recognised")
+
+    assert info(path, user("he said"), assistant()).format == "claude-code"
+
+
 def test_a_boundary_near_the_start_of_a_large_file_is_seen(path: Path) -> None:
     boundary: dict[str, JSON] = {"type": "system", "subtype": "compact_boundary"}
 

@@ -58,8 +58,19 @@ FORMATS: tuple[Format, ...] = (
 def find_format(path: Path) -> Format:
     """The format of a file, one that is read or Claude Code: the first value in it that any format accepts decides.
 
-    A file without content is a Claude Code transcript in which nothing was said yet.  Raises WrongFormat for what
-    is recognised but not read, UnknownFormat for all else, InputError when the file cannot be opened.
+    Raises WrongFormat for what is recognised but not read, and what `recognised` does.
+    """
+    found = recognised(path)
+    if found.advice:
+        raise WrongFormat(f"{path.name} looks like {found.label}", found.advice)
+    return found
+
+
+def recognised(path: Path) -> Format:
+    """The format of a file, read or not.
+
+    A file without content is a Claude Code transcript in which nothing was said yet.  Raises UnknownFormat for what is
+    of no format, InputError when the file cannot be opened.
     """
     try:
         with path.open("rb") as file:
@@ -84,8 +95,6 @@ def _recognised(head: bytes, name: str) -> Format:
         raise UnknownFormat(
             f"{name} is no conversation of a client that Foldmark knows", f"It reads {', '.join(known)}."
         )
-    if found.advice:
-        raise WrongFormat(f"{name} looks like {found.label}", found.advice)
     return found
 
 

@@ -62,6 +62,15 @@ def test_a_long_title_leaves_the_figures_whole(
     assert len(line) <= width
 
 
+def test_of_what_another_client_wrote_it_is_said_which(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rollout = Path(__file__).parents[2] / "data" / "foreign" / "codex" / "sample.jsonl"
+    (projects / "99999999-1111-4111-8111-111111111111.jsonl").write_bytes(rollout.read_bytes())
+
+    assert run(["sessions", "--limit", "1"]) == 0
+    line = capsys.readouterr().out.splitlines()[1].split()
+    assert (line[0], line[-4:]) == ("99999999", ["-", "foreign", "-srv-app", "(codex)"])
+
+
 def test_a_program_gets_all_of_them_with_stable_keys(projects: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sessions", "--json"]) == 0
 
@@ -79,6 +88,7 @@ def test_a_program_gets_all_of_them_with_stable_keys(projects: Path, capsys: pyt
         "version": "",
         "model": "",
         "state": "ready",
+        "format": "claude-code",
     }
 
 
