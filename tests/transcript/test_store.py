@@ -624,7 +624,7 @@ def test_a_store_behind_a_link_is_neither_read_nor_written(store: Store, tmp_pat
 
 
 def test_a_file_where_the_folder_would_be_is_no_store(tmp_path: Path) -> None:
-    store = Store.beside(tmp_path / "transcript")
+    store = Store.beside(tmp_path / "transcript.jsonl")
     (tmp_path / "transcript").write_text("{}")
 
     assert store.bodies() == ()
