@@ -15,6 +15,9 @@ from core.model import JSON
 
 FILE_NAME = "foldmark.toml"
 ENV_PREFIX = "FOLDMARK_"
+TOKEN = f"{ENV_PREFIX}TOKEN"
+"""No setting: the secret of the server over HTTP, which belongs neither in a file nor on the command line, where other
+users of the machine see it."""
 DEFAULT = "default"
 COMMANDS = ("pre_compact", "session_start", "post_compact")
 """Settings that hold shell commands."""

@@ -6,7 +6,7 @@ of the user, the defaults.  Nothing here looks at the process's own environment:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
@@ -16,7 +16,7 @@ from msgspec import Meta
 
 from core import defaults
 from core.errors import SettingsError
-from core.layers import COMMANDS, DEFAULT, Value, layers
+from core.layers import COMMANDS, DEFAULT, ENV_PREFIX, TOKEN, Value, layers
 from core.model import JSON
 
 _SHOWN_CHARS = 80
@@ -145,7 +145,7 @@ def _checked(key: str, given: Value, home: Path, kind: Any) -> object:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, ValueError):
         said = f"{given.origin}: {key} cannot be {_shown(given.value)}"
-        raise SettingsError(said, f"allowed: {_allowed(key, kind)}", key) from None
+        raise SettingsError(said, f"allowed: {_allowed(key, kind)}{_written(given.value, kind)}", key) from None
 
 
 def _refuse_nul(value: JSON) -> None:
@@ -170,12 +170,23 @@ def _path(text: str, base: Path, home: Path) -> Path:
     return base / text
 
 
+def unknown_variables(env: Mapping[str, str]) -> list[SettingsError]:
+    """The variables with the prefix that mean nothing here: typing errors, or those of another program."""
+    known = [TOKEN, *(ENV_PREFIX + key.upper() for key in KEYS)]
+    names = sorted(name for name in env if name.startswith(ENV_PREFIX) and name not in known)
+    return [SettingsError(f"there is no variable {name}", _meant(name, known, ENV_PREFIX), name) for name in names]
+
+
 def _unknown(key: str, given: Value) -> SettingsError:
+    return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", _meant(key, KEYS), key)
+
+
+def _meant(name: str, known: Sequence[str], prefix: str = "") -> str:
+    """What may have been meant; that all have one prefix makes none like another."""
     from difflib import get_close_matches
 
-    near = get_close_matches(key, KEYS, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(KEYS)}"
-    return SettingsError(f"{given.origin}: there is no setting {_shown(key)}", hint, key)
+    near = get_close_matches(name.removeprefix(prefix), [each.removeprefix(prefix) for each in known], n=1)
+    return f"did you mean {prefix}{near[0]}?" if near else f"known: {', '.join(known)}"
 
 
 def _shown(value: JSON) -> str:
@@ -198,6 +209,12 @@ def _allowed(key: str, kind: Any) -> str:
     if bounds := _bounds(kind):
         return f"a whole number from {bounds.ge:,} to {bounds.le:,}"
     return "a text"
+
+
+def _written(given: JSON, kind: Any) -> str:
+    """How a number is written, where somebody wrote a text."""
+    bounds = _bounds(kind) if isinstance(given, str) else None
+    return f", in digits alone, like {min(60_000, bounds.le or defaults.MOST)}" if bounds else ""
 
 
 def _bounds(kind: Any) -> Meta | None:

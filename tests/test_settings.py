@@ -148,7 +148,8 @@ def test_a_project_cannot_open_folders_send_them_away_or_run_programs(folders: F
 @pytest.mark.parametrize(
     ("line", "allowed"),
     [
-        ("keep_tokens = 'many'", "a whole number from 0 to 1,000,000,000"),
+        ("keep_tokens = 'many'", "a whole number from 0 to 1,000,000,000, in digits alone, like 60000"),
+        ("summary_tokens = '4k'", "a whole number from 3,000 to 12,000, in digits alone, like 12000"),
         ("summary_tokens = 20000", "a whole number from 3,000 to 12,000"),
         ("window_tokens = 8000", "a whole number from 40,000 to 1,000,000,000"),
         ("summary_model = 3", "a text"),

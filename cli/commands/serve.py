@@ -14,12 +14,11 @@ import click
 
 from cli import process, resources, ui
 from cli.signals import leave_to_others
+from core.layers import TOKEN
 
 if TYPE_CHECKING:
     from core.summarizers.base import Summarizer
 
-TOKEN = "FOLDMARK_TOKEN"
-"""A secret does not belong on the command line, where other users of the machine see it."""
 _ADDRESS = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})\Z")
 
 

@@ -15,7 +15,7 @@ from core.hosts.base import NAME, Launch, Machine
 from core.hosts.probe import probe
 from core.results import Result
 from core.service.setup import HostState, host_states
-from core.settings import KEYS, Settings
+from core.settings import KEYS, Settings, unknown_variables
 from core.transcript.live import open_sessions
 from core.transcript.projects import session_files
 
@@ -58,6 +58,7 @@ def doctor(
     """Looks at what Foldmark works with; `private_dirs` are its own folders, `launch` starts the server, which is
     asked for its tools; `faults` is what was left out of the settings.  Nothing is written."""
     checks = [Check(name="settings", state="problem", message=str(each), advice=each.hint) for each in faults]
+    checks += [_no_setting(each) for each in unknown_variables(machine.env)]
     checks += [_client_folder(settings.claude_dir), _open(settings.claude_dir), _models(settings.models_file)]
     checks += [_writable(folder) for folder in private_dirs]
     checks.append(_server(launch, machine.env))
@@ -74,6 +75,11 @@ def _value(value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)
+
+
+def _no_setting(variable: SettingsError) -> Check:
+    """What another program may have set is no problem of this one."""
+    return Check(name="settings", state="note", message=str(variable), advice=variable.hint)
 
 
 def _client_folder(claude_dir: Path) -> Check:

@@ -122,13 +122,35 @@ def test_settings_that_are_wrong_are_problems_and_the_rest_is_shown(tmp_path: Pa
 
     said = {check.message.rpartition(": ")[2]: check.advice for check in report.checks if check.name == "settings"}
     assert said == {
-        "keep_tokens cannot be 'many'": "allowed: a whole number from 0 to 1,000,000,000",
+        "keep_tokens cannot be 'many'": "allowed: a whole number from 0 to 1,000,000,000, in digits alone, like 60000",
         "restore_files cannot be -1": "allowed: a whole number from 0 to 1,000,000,000",
         "there is no setting 'keep_token'": "did you mean keep_tokens?",
     }
     assert not report.ok
     values = {line.name: (line.value, Path(line.origin).parent) for line in report.settings}
     assert (values["keep_tokens"], values["restore_files"]) == (("7", project), ("3", user)), "the next layer's"
+
+
+def test_a_variable_that_means_nothing_is_noted_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    env = {
+        "FOLDMARK_KEEP_TOKEN": "60",
+        "FOLDMARK_KEEP_TOKENS": "60",
+        "FOLDMARK_OF_ANOTHER_PROGRAM_X": "1",
+        "FOLDMARK_TOKEN": "s",
+        "FOLDING": "1",
+    }
+    settings = load(env, home=tmp_path, project_dir=tmp_path, user_dir=tmp_path)
+
+    report = doctor(settings, [tmp_path], Machine("linux", tmp_path, env), SERVER)
+
+    first, second = (check for check in report.checks if check.name == "settings")
+    assert (first.message, first.advice) == (
+        "there is no variable FOLDMARK_KEEP_TOKEN",
+        "did you mean FOLDMARK_KEEP_TOKENS?",
+    )
+    assert second.message == "there is no variable FOLDMARK_OF_ANOTHER_PROGRAM_X"
+    assert second.advice.startswith("known: FOLDMARK_TOKEN, FOLDMARK_CLAUDE_DIR, ")
+    assert (first.state, second.state) == ("note", "note")
 
 
 @pytest.mark.parametrize("text", ["[", "summarizer = 'claude'"])

@@ -411,6 +411,6 @@ def test_doctor_goes_on_where_a_setting_is_wrong(capsys: Capture, monkeypatch: p
     assert run(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "✗ settings: FOLDMARK_KEEP_TOKENS: keep_tokens cannot be 'many'\n" in out
-    assert "  allowed: a whole number from 0 to 1,000,000,000\n" in out
+    assert "  allowed: a whole number from 0 to 1,000,000,000, in digits alone, like 60000\n" in out
     assert "summary_tokens" in out
     assert run(["sessions"]) == 2
