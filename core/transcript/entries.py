@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from core.errors import Damaged
-from core.model import JSON, Usage, text_block
+from core.model import JSON, UNDECODABLE, Usage, text_block
 from core.transcript.decode import decode_json
 from core.transcript.outline import BlockHead, BlockOutline, outline_blocks, outline_content, outline_heads
 
@@ -130,7 +130,7 @@ def decode_entry(raw: bytes | bytearray | memoryview, offset: int) -> Entry | No
     size = len(raw)
     try:
         head = _decode_row(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         value = decode_json(bytes(raw))
         if not isinstance(value, dict):
             return None
@@ -270,7 +270,7 @@ def decode_body(raw: bytes) -> dict[str, JSON]:
     """
     try:
         return dict(zip(_BODY_NAMES, msgspec.structs.astuple(_decode_body(raw)), strict=True))
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except UNDECODABLE:
         return decode_row(raw)
 
 

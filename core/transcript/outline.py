@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from core.errors import Damaged
-from core.model import Block
+from core.model import UNDECODABLE, Block
 from core.transcript.decode import decode_json
 from core.transcript.media import Media, document_pages, image_size, source_data
 
@@ -98,7 +98,7 @@ def outline_content(content: bytes, nested: bool = False) -> tuple[BlockOutline,
         return (_of_text("text", content),)
     try:
         raws = _decode_raws(content)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return _of_damaged(content, nested)
     return tuple([_of_raw_block(bytes(raw), nested) for raw in raws])
 
@@ -131,7 +131,7 @@ def _of_raw_block(raw: bytes, nested: bool = False) -> BlockOutline:
     """The outline of a block; a result that is `nested` in another, which no API takes, is of an unknown type."""
     try:
         head = _decode_head(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNDECODABLE:
         return _of_text("other", raw)
     outliner = _FROM_HEAD.get(head.type)
     return outliner(head) if outliner and not (nested and outliner is _result) else _of_text("other", raw)

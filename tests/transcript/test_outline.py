@@ -204,3 +204,10 @@ def test_results_in_results_are_measured_by_their_length_however_deep() -> None:
     assert shallow.kind == deep.kind == "tool_result"
     assert deep.chars > 100 * shallow.chars
     assert block_text(nested(400)) == "inmost"
+
+
+@pytest.mark.parametrize("depth", [900, 975, 1_020, 5_000])
+def test_what_is_nested_too_deeply_to_be_decoded_is_measured_by_its_length(depth: int) -> None:
+    lists = b"[" * depth + b'"x"' + b"]" * depth
+    for content in (lists, b'[{"type":"tool_result","tool_use_id":"t1","content":' + lists + b"}]"):
+        assert sum(outline.chars for outline in outline_content(content)) > depth
