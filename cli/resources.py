@@ -89,11 +89,12 @@ class Writer:
 
     def summarizer(self, cancelled: Callable[[], bool] = lambda: False) -> Summarizer:
         """The summariser of that name, in a dry run one that asks nobody; it gives up once it is `cancelled`."""
-        from core.summarizers import make
-        from core.summarizers.rehearsal import Rehearsed
+        from core.summarizers import lacking, make
+        from core.summarizers.rehearsal import rehearsed
 
-        chosen = make(self.name, self.access.resources(self.fallback, cancelled))
-        return Rehearsed(chosen.name) if self.dry_run else chosen
+        given = self.access.resources(self.fallback, cancelled)
+        chosen = make(self.name, given)
+        return rehearsed(chosen, lacking(self.name, given)) if self.dry_run else chosen
 
 
 def refuse_without_model(ctx: click.Context, summarizer: str, given: Mapping[str, object]) -> None:

@@ -16,7 +16,7 @@ from core.service.job import Choices, CompactResult
 from core.service.persist import persist
 from core.summarizers.base import Summarizer, SummaryRequest
 from core.summarizers.host import Given
-from core.summarizers.rehearsal import Rehearsed
+from core.summarizers.rehearsal import Rehearsed, rehearsed
 from core.transcript.projects import SessionFile
 from mcp_server.config import Config
 
@@ -91,7 +91,7 @@ class Asked:
         if is_dry and is_host:
             return Rehearsed(self.summarizer)
         chosen = self.config.summarizer(BY_RULE if is_host else self.summarizer, is_stopped)
-        return Rehearsed(chosen.name) if is_dry else chosen
+        return rehearsed(chosen) if is_dry else chosen
 
     def _run(self, summarizer: Summarizer, choices: Choices) -> CompactResult:
         with self._source() as file:

@@ -106,11 +106,18 @@ def make(name: str, resources: Resources | None = None) -> Summarizer:
         raise SettingsError(f"there is no summariser {name!r}", f"known: {', '.join((AUTO, *SUMMARIZERS))}")
     if chosen == "extractive":
         return maker(given)
-    if given.fallback and not _factory(chosen, given):
+    if given.fallback and (why := lacking(chosen, given)):
         from core.summarizers.fallback import Instead
 
-        return Instead(_extractive(given), chosen, _LACKING["claude" if chosen == "claude" else "anthropic"][0])
+        return Instead(_extractive(given), chosen, why)
     return rescued(maker(given), given)
+
+
+def lacking(name: str, resources: Resources) -> str:
+    """Why the summariser of a name cannot be asked; "" where it can, or asks nobody."""
+    if name in (AUTO, "extractive") or _factory(name, resources):
+        return ""
+    return _LACKING["claude" if name == "claude" else "anthropic"][0]
 
 
 def rescued(summarizer: Summarizer, resources: Resources) -> Summarizer:

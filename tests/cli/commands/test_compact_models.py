@@ -70,6 +70,35 @@ def test_a_dry_run_asks_no_model(case: Path, monkeypatch: pytest.MonkeyPatch, ca
     result, api = asked(monkeypatch, capsys, [GOOD], str(case), "--summarizer", "anthropic", "--dry-run")
 
     assert (result["summarizer"], result["changed"], api.requests) == ("extractive", False, [])
+    assert result["warnings"] == ["anthropic is not asked in a dry run: the figures are those of the offline summary"]
+
+
+@pytest.mark.parametrize(
+    ("args", "warnings"),
+    [
+        (
+            ["--summarizer", "anthropic"],
+            ["anthropic failed (there is no key for the model API); extractive took over"],
+        ),
+        (
+            ["--summarizer", "anthropic", "--no-fallback"],
+            [
+                "anthropic is not asked in a dry run: the figures are those of the offline summary",
+                "there is no key for the model API: the run would fail",
+            ],
+        ),
+        ([], []),
+    ],
+    ids=["rescued", "alone", "by-rule"],
+)
+def test_a_dry_run_says_that_the_key_is_missing(
+    case: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, args: list[str], warnings: list[str]
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert run(["compact", "--keep", "1000", "--json", "--dry-run", str(case), *args]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == warnings
 
 
 def test_a_dry_run_is_about_the_session_that_the_run_writes(
