@@ -11,16 +11,17 @@ def show_outcome(result: Outcome) -> None:
     for warning in result.warnings:
         ui.echo(f"note: {ui.plain(warning)}")
     ui.echo(result.standing)
-    _show_ways(result.resume, result.undo)
+    show_commands(result.resume, result.undo)
 
 
 def show_ways(output: str, output_id: str, source_format: str) -> None:
     """Print where something is that was written, and the ways."""
     ui.echo(f"written: {output}")
-    _show_ways(resume_command(output, output_id, source_format), undo_command(output, output_id, source_format))
+    show_commands(resume_command(output, output_id, source_format), undo_command(output, output_id, source_format))
 
 
-def _show_ways(resume: str, undo: str) -> None:
+def show_commands(resume: str, undo: str) -> None:
+    """Print the ways on and back, as far as there are such."""
     if resume:
         ui.echo(f"resume with:  {resume}")
     if undo:

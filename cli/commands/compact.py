@@ -14,7 +14,7 @@ import click
 from cli import options, process, resources, ui
 from cli.errors import report_one, tell
 from cli.resources import Writer
-from cli.written import show_outcome
+from cli.written import show_commands, show_outcome
 from core.context.tokens.window import Measuring
 from core.report.words import saved, whereabouts
 from core.service.arguments import Arguments
@@ -199,5 +199,10 @@ def _show_total(done: list[CompactResult], failed: int) -> None:
     tokens = saved(sum(r.tokens_before for r in worked), sum(r.tokens_after for r in worked))
     said = f"{tokens} in {len(worked)}" if worked else "nothing to do"
     ui.echo(f"{len(done) + failed} sessions: {said}; {len(done) - len(worked)} left alone, {failed} failed")
-    if any(r.changed and r.session.format == CLAUDE_CODE for r in done):
-        ui.echo("resume one with:  claude --resume FILE\ntake one back with:  foldmark undo FILE")
+    written = [r for r in done if r.changed]
+    if len(written) == 1:
+        show_commands(written[0].resume, written[0].undo)
+    elif resumable := [r for r in written if r.session.format == CLAUDE_CODE]:
+        ui.echo("resume one with:  claude --resume NAME\ntake one back with:  foldmark undo NAME")
+        by_id = all(r.resume.endswith(r.output_id) for r in resumable)
+        ui.echo(f"NAME is one of the files written{', without its folder and .jsonl' if by_id else ''}")

@@ -163,13 +163,29 @@ def test_many_sessions_are_one_line_each_and_a_total(project: Path, capsys: Capt
     assert re.fullmatch(r"3 sessions: \S+ → \S+ tokens \(\d+% saved\) in 2; 1 left alone, 0 failed", lines[3])
     assert len(lines) == 4
     assert run(["compact", str(project), "--keep", "500", "--out", str(scratch_home / "out")]) == 0
-    assert capsys.readouterr().out.splitlines()[-2:] == [
-        "resume one with:  claude --resume FILE",
-        "take one back with:  foldmark undo FILE",
+    assert capsys.readouterr().out.splitlines()[-3:] == [
+        "resume one with:  claude --resume NAME",
+        "take one back with:  foldmark undo NAME",
+        "NAME is one of the files written",
     ]
+    assert run(["compact", str(project), "--keep", "500"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "NAME is one of the files written, without its folder and .jsonl"
+    written = [path for path in project.glob("*.jsonl") if path.stem not in (SESSION_ID, OTHER_ID, third)]
+    assert [run(["undo", path.stem]) for path in written] == [0, 0]
+    capsys.readouterr()
 
     results = compact(capsys, str(project), "--keep", "500")
     assert sorted((r["session"]["id"][0], r["changed"]) for r in results) == [("1", True), ("2", False), ("3", True)]
+
+
+def test_of_many_sessions_the_one_that_was_written_is_named(project: Path, capsys: Capture) -> None:
+    assert run(["compact", str(project), "--keep", "500"]) == 0
+    [new] = [path.stem for path in project.glob("*.jsonl") if path.stem not in (SESSION_ID, OTHER_ID)]
+
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        f"resume with:  claude --resume {new}",
+        f"take back with:  foldmark undo {new}",
+    ]
 
 
 def test_two_jobs_do_the_same_as_one(project: Path, tmp_path: Path, capsys: Capture) -> None:
