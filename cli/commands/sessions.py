@@ -26,7 +26,7 @@ _ALL = "{sessions} lists all sessions"
 
 @click.command()
 @click.argument("folder", required=False, type=click.Path(path_type=Path))
-@click.option("--limit", type=options.Count(), help=f"How many; 0 for all (default: {SHOWN}, as JSON all).")
+@click.option("--limit", type=options.Count(), help=f"How many; 0 for all (default: {SHOWN}; all with --json).")
 @options.json_option
 def command(folder: Path | None, limit: int | None, as_json: bool) -> None:
     """List the sessions, the newest first: all, or those that were started in FOLDER, else those that lie in it.
