@@ -179,7 +179,7 @@ def _responses(
 ) -> tuple[dict[str, int], dict[str, int], set[str]]:
     """The last row on the path of each response; of the `calls`, the row that each is made in, and which are answered.
 
-    All in one pass: each costs as much as everything else that is done to a long path.
+    All in one pass: a long session has a path of tens of thousands of rows.
     """
     last: dict[str, int] = {}
     home: dict[str, int] = {}
